@@ -1,5 +1,6 @@
 """The hypotheses against other filters and against regression on all rewards, in both kinds of coordinates."""
 
+import copy
 import functools
 import math
 
@@ -94,8 +95,33 @@ def test_multiplying_out_changes_nothing():
     before = [part.copy() for part in beliefs.reading(0)]
     assert beliefs.gathered == TERMS_GATHERED - 1
     beliefs.flush()
+    beliefs.settle()
     assert beliefs.gathered == 0
     same(beliefs, *before)
+
+
+@pytest.mark.parametrize("arms", ARMS)
+def test_what_is_due_is_multiplied_out_in_any_order(arms):
+    """A row at a time, as they are read, or all at once: the same to the bit, also when it is saved between."""
+    found = []
+    for order in ((), (2, 0), (1,)):
+        beliefs, _ = exact(given(ARMS[arms]), (0.0, 0.1, 0.3), noise=NOISE)  # one fades within these rounds
+        play_in(beliefs, some_rewards(10, TERMS_GATHERED - 1))
+        beliefs.flush()
+        if not order:
+            beliefs.settle()
+        for row in order:
+            beliefs.covariance(row)
+            beliefs.expects(row, 3)
+        again = copy.deepcopy(beliefs)
+        again.pass_time(1)
+        take_in(again, 3, 0.5)
+        found.append((beliefs.export(), again.export()))
+        assert beliefs.gathered == 0
+    for parts in zip(*found, strict=True):
+        for name in ("mean", "learned", "recent", "fade"):
+            first, *others = (part[name] for part in parts)
+            assert all(first.tobytes() == other.tobytes() for other in others), name
 
 
 def test_those_not_able_learn_nothing():

@@ -102,6 +102,7 @@ class Beliefs:
         self.mean = np.zeros((capacity, width))
         self.learned = np.empty((capacity, width, width))
         self._bare = np.zeros(capacity, dtype=np.bool_)  # rows where `learned` is known to be zero
+        self._due: set[int] | None = None  # rows whose terms are to be multiplied out before they are read, see `flush`
         self.recent = np.zeros((capacity, TERMS_GATHERED, width))
         self._scales = np.array([np.ones(capacity), np.zeros(capacity), np.ones(capacity)])  # breadth, level, fade
         self.rate = np.zeros(capacity)
@@ -140,6 +141,11 @@ class Beliefs:
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
+    def clear(self) -> None:
+        """Leave no row in use."""
+        self.count = self.gathered = 0
+        self._due = None
+
     def _renew(self, rows: int | slice) -> None:
         """Say that these rows are other hypotheses now, so that nobody takes them for the ones before."""
         self.writes += 1
@@ -149,6 +155,7 @@ class Beliefs:
         self, row: int, *, kind: int, birth: int, rate: float = 0.0, noise: float, origin: int = 0, model: int = WHITE
     ) -> None:
         """Make `row` a hypothesis that knows nothing yet."""
+        self.settle()
         self._renew(row)
         self.count = max(self.count, row + 1)
         self.mean[row] = self.recent[row] = self.level[row] = 0.0
@@ -161,6 +168,7 @@ class Beliefs:
 
     def copy(self, source: int, row: int, *, birth: int, breadth: float, level: float, origin: int) -> None:
         """Make `row` what `source` believes, less surely: by `breadth` of its prior and by `level` of the level's."""
+        self.settle()
         self._renew(row)
         for name in (*_NUMBERS, *_MOODS):
             values = getattr(self, name)
@@ -183,6 +191,7 @@ class Beliefs:
 
     def keep(self, rows: Ints) -> None:
         """Drop all rows but these, in ascending order."""
+        self.settle()
         self._renew(slice(None))
         for place, row in enumerate(rows.tolist()):
             if row > place:
@@ -208,6 +217,7 @@ class Beliefs:
 
     def column(self, arm: int) -> Floats:
         """Covariance of every hypothesis's coordinates with the reward of `arm`, shape (n, R)."""
+        self.settle()
         n, k, kind = self.count, self.gathered, self.kind[: self.count]
         rows = self.priors.rows
         if rows is None:
@@ -245,8 +255,9 @@ class Beliefs:
 
     def covariance(self, row: int) -> Floats:
         """S of one hypothesis, shape (R, R)."""
+        self._settle_row(row)
         learned = self.learned[row]
-        if self.gathered:
+        if self.gathered and self._due is None:
             recent = self.recent[row, : self.gathered]
             learned = learned + recent.T @ recent
         covariance = self.breadth[row] * self.priors.prior[self.kind[row]] - self.fade[row] * learned
@@ -258,6 +269,7 @@ class Beliefs:
 
     def expects(self, row: int, arm: int) -> tuple[float, float]:
         """Mean and variance, without the noise, of an arm's next reward under one hypothesis."""
+        self._settle_row(row)
         if self.priors.rows is None:
             seen = self.recent[row, : self.gathered, arm]
             explained = self.learned[row, arm, arm] + seen @ seen
@@ -305,6 +317,7 @@ class Beliefs:
 
     def pass_time(self, rounds: int) -> None:
         """Let `rounds` rounds pass: the drifting hypotheses forget a little."""
+        self.settle()
         n = self.count
         keep, root = self._keep[:, :n] if rounds == 1 else self._keep[:, :n] ** rounds
         self.mean[:n] *= root[:, None]
@@ -325,10 +338,13 @@ class Beliefs:
         fade = self.fade[: self.count]
         if fade.item(fade.argmin()) >= _FAINTEST_FADE:
             return
-        for row in np.flatnonzero(fade < _FAINTEST_FADE):
-            self.learned[row] *= self.fade[row]
-            self.recent[row] *= math.sqrt(self.fade[row])
-            self.fade[row] = 1.0
+        for row in np.flatnonzero(fade < _FAINTEST_FADE).tolist():
+            self._fade_out(row)
+
+    def _fade_out(self, row: int) -> None:
+        self.learned[row] *= self.fade[row]
+        self.recent[row] *= math.sqrt(self.fade[row])
+        self.fade[row] = 1.0
 
     def forecast(self, arm: int, before: Before | None = None) -> Forecast:
         """What is expected of a reward of `arm`. Without `before` it is late, and all of its noise taken for new."""
@@ -513,23 +529,42 @@ class Beliefs:
         self.told = min(2.0 + rewards, NOISE_MEMORY)
 
     def flush(self) -> None:
-        """Multiply out the gathered terms."""
-        k = self.gathered
-        for row in range(self.count if k else 0):
-            self._bare[row] = False
-            recent = self.recent[row, :k].T  # Fortran order, so BLAS takes it as it is
-            scipy.linalg.blas.dgemm(1.0, recent, recent, 1.0, self.learned[row].T, trans_b=1, overwrite_c=1)
-        self.gathered = 0
-        self._multiply_out_fade()
+        """Multiply out the gathered terms: those of a row when it is read for the first time, or at the next reward.
+
+        Redrawing samples reads a few rows. With a thousand arms the others would take as long again.
+        """
+        self.settle()
+        self._due = set(range(self.count)) if self.gathered else None
+
+    def settle(self) -> None:
+        """Multiply out what is due."""
+        if self._due is not None:
+            for row in sorted(self._due):
+                self._settle_row(row)
+            self._due, self.gathered = None, 0
+
+    def _settle_row(self, row: int) -> None:
+        if self._due is None or row not in self._due:
+            return
+        self._due.discard(row)
+        self._bare[row] = False
+        gathered = self.recent[row, : self.gathered]
+        recent = gathered.T  # Fortran order, so BLAS takes it as it is
+        scipy.linalg.blas.dgemm(1.0, recent, recent, 1.0, self.learned[row].T, trans_b=1, overwrite_c=1)
+        gathered[:] = 0.0  # others may still be gathered
+        if self.fade[row] < _FAINTEST_FADE:
+            self._fade_out(row)
 
     def _make_room(self, terms: int) -> None:
         if self.gathered + terms > TERMS_GATHERED:
             self.flush()
+        self.settle()
 
     # --- state --------------------------------------------------------------------------------------------------
 
     def export(self) -> dict[str, Any]:
         """Everything but the priors."""
+        self.settle()
         rows = {name: getattr(self, name)[: self.count].copy() for name in _ROWS if name != "recent"}
         bare = self._bare[: self.count]
         rows["learned"] = (np.zeros if bare.any() else np.empty)((self.count, *self.learned.shape[1:]))
@@ -547,6 +582,7 @@ class Beliefs:
     def load(self, state: states.Reader, *, rounds: int) -> None:
         """Inverse of `export`."""
         self._renew(slice(None))
+        self._due = None
         self.count = state.integer("count", low=1, high=len(self.mean))
         self.gathered = state.integer("gathered", high=TERMS_GATHERED)
         self.told = state.number("told")
@@ -631,6 +667,7 @@ def moments(beliefs: Beliefs, weights: Floats, arms: Ints | slice = slice(None))
 
 def _own_variances(beliefs: Beliefs, rows: Ints) -> Floats:
     """Diagonals of the covariances of these rows where arms are their own coordinates: (n, N) without (n, N, N)."""
+    beliefs.settle()
     learned = np.diagonal(beliefs.learned, axis1=1, axis2=2)[rows]
     recent = beliefs.recent[rows, : beliefs.gathered]
     explained = learned + np.einsum("nka,nka->na", recent, recent)

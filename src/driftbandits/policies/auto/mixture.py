@@ -150,7 +150,7 @@ class Mixture:
     def start(self, birth: int) -> None:
         """One hypothesis that never forgets and one per rate, for every prior."""
         beliefs = self.beliefs
-        beliefs.count = beliefs.gathered = 0
+        beliefs.clear()
         self._due = 0.0
         models = self.models if beliefs.units is None else self.models[:OWN]  # successes have no noise of their own
         chance_rates = (*CHANCE_RATES, *self.rates) if self.rates else ()
