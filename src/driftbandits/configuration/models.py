@@ -162,22 +162,13 @@ def _preset(key: str, presets: Mapping[str, Any], value: Any) -> Any:
 
 
 try:
-    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+    from pydantic import BaseModel, BeforeValidator, ValidationError
+    from pydantic import ConfigDict as ConfigDict
+    from pydantic import Field as Field
 except ModuleNotFoundError:
     raise MissingExtraError("pydantic", extra="experiments", purpose="a configuration file") from None
 
 # `ConfigDict` and `Field` are passed on: who extends a model then has the same message where pydantic is missing.
-__all__ = [
-    "ConfigDict",
-    "EnvironmentConfig",
-    "Field",
-    "NamedEnvironment",
-    "NamedPolicy",
-    "PolicyConfig",
-    "Settings",
-    "StrictModel",
-    "validated",
-]
 
 Settings = dict[str, Any]
 

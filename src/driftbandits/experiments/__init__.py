@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING, Any
 from driftbandits.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from driftbandits.experiments.engines import Engine
-    from driftbandits.experiments.folder_store import FolderStore
-    from driftbandits.experiments.playing import play
-    from driftbandits.experiments.results import Results
-    from driftbandits.experiments.specs import Experiment, PolicySpec
-    from driftbandits.experiments.stores import MemoryStore, Store, StoreError, plain_result, result_of
+    from driftbandits.experiments.engines import Engine as Engine
+    from driftbandits.experiments.folder_store import FolderStore as FolderStore
+    from driftbandits.experiments.playing import play as play
+    from driftbandits.experiments.results import Results as Results
+    from driftbandits.experiments.specs import Experiment as Experiment
+    from driftbandits.experiments.specs import PolicySpec as PolicySpec
+    from driftbandits.experiments.stores import MemoryStore as MemoryStore
+    from driftbandits.experiments.stores import Store as Store
+    from driftbandits.experiments.stores import StoreError as StoreError
+    from driftbandits.experiments.stores import plain_result as plain_result
+    from driftbandits.experiments.stores import result_of as result_of
 
 _MODULES = {
     "Engine": "engines",
@@ -39,19 +44,7 @@ _MODULES = {
 }
 _OF_THE_STUDY = ("EXPERIMENTS", "GROUPS", "Group", "Judgement", "Judgements", "find_experiments", "judge")
 
-__all__ = [
-    "Engine",
-    "Experiment",
-    "FolderStore",
-    "MemoryStore",
-    "PolicySpec",
-    "Results",
-    "Store",
-    "StoreError",
-    "plain_result",
-    "play",
-    "result_of",
-]
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

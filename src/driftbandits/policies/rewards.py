@@ -351,6 +351,10 @@ class RewardMonitor:
         self._said_late = self._said_clipped = False  # not saved: who goes on may hear it once more
         self._lost, self._others = 0.0, 0  # not saved either: by clipping; rewards above the low end
 
+    def _say(self, kind: type[UserWarning], text: str) -> None:
+        """Give a warning when the present call is over."""
+        self.notices.append(kind(text))
+
     def see_all(self, rewards: Floats) -> None:
         """Rewards told together, on the internal scale."""
         zeros = int(np.count_nonzero(rewards == 0.0)) if self.watches_zero_one else 0
@@ -380,12 +384,11 @@ class RewardMonitor:
             self._seen = 0
         elif self._most - self._least < 2.0 * LEAST_SHARE_FILLED:
             low, high = self._scale.outward(self._least), self._scale.outward(self._most)
-            self.notices.append(
-                RewardRangeWarning(
-                    f"rewards so far lie between {low:.6g} and {high:.6g}, which is less than a hundredth of "
-                    f"reward_range=({self._scale.low:g}, {self._scale.high:g}): differences between arms look like "
-                    f"nothing in so wide a range; declare one that the rewards fill"
-                )
+            self._say(
+                RewardRangeWarning,
+                f"rewards so far lie between {low:.6g} and {high:.6g}, which is less than a hundredth of "
+                f"reward_range=({self._scale.low:g}, {self._scale.high:g}): differences between arms look like "
+                f"nothing in so wide a range; declare one that the rewards fill",
             )
 
     def see_clipped(self, lost: float, *, clipped: int, told: int) -> None:
@@ -395,11 +398,10 @@ class RewardMonitor:
         if self._said_clipped or told < REWARDS_NEEDED or clipped < enough or self._lost < LEAST_LOST * told:
             return
         self._said_clipped = True
-        self.notices.append(
-            ClippedRewardsWarning(
-                f"{clipped:,} of {told:,} rewards lay outside reward_range=({self._scale.low:g}, {self._scale.high:g}) "
-                f"and were moved to its ends, so estimates are of the rewards as cut; declare a range that holds them"
-            )
+        self._say(
+            ClippedRewardsWarning,
+            f"{clipped:,} of {told:,} rewards lay outside reward_range=({self._scale.low:g}, {self._scale.high:g}) "
+            f"and were moved to its ends, so estimates are of the rewards as cut; declare a range that holds them",
         )
 
     def _see_zero_one(self, count: int, zeros: int, ones: int) -> None:
@@ -409,11 +411,10 @@ class RewardMonitor:
             self.watches_zero_one, self._zeros, self._ones = False, 0, 0
         elif self._zeros and self._ones and self._zeros + self._ones >= REWARDS_NEEDED:
             self.watches_zero_one = False
-            self.notices.append(
-                ZeroOneRewardsWarning(
-                    f"all {self._zeros + self._ones} rewards so far are 0 or 1, and the declared range is the default "
-                    f"(-1, 1): pass reward_range=(0, 1), so that 0 is a failure and not a middling reward"
-                )
+            self._say(
+                ZeroOneRewardsWarning,
+                f"all {self._zeros + self._ones} rewards so far are 0 or 1, and the declared range is the default "
+                f"(-1, 1): pass reward_range=(0, 1), so that 0 is a failure and not a middling reward",
             )
 
     def see_delay(self, ident: int, arm: int, delay: int, reward: float) -> None:
@@ -450,12 +451,11 @@ class RewardMonitor:
         if self._said_late or missed < LATE_BEFORE_WARNING or missed < LATE_SHARE * (missed + told):
             return
         self._said_late = True
-        self.notices.append(
-            LateRewardsWarning(
-                f"{missed:,} rewards came after their decision was closed as missing, {told:,} in time: those are not "
-                f"learned, and their arms look worse or better than they are. The last came {after:,} rounds after its "
-                f"decision. {cure}"
-            )
+        self._say(
+            LateRewardsWarning,
+            f"{missed:,} rewards came after their decision was closed as missing, {told:,} in time: those are not "
+            f"learned, and their arms look worse or better than they are. The last came {after:,} rounds after its "
+            f"decision. {cure}",
         )
 
     def see_held(self, first_open: int, held: int, patience: int | None) -> None:
@@ -467,11 +467,10 @@ class RewardMonitor:
             if patience is None
             else "take a shorter patience"
         )
-        self.notices.append(
-            HeldRewardsWarning(
-                f"decision {first_open} is open, and {held:,} rewards of later ones wait for it: {cost}. To change "
-                f"that, {cure}; or take AutoBandit with missing={self._scale.low:g} and no order, which waits for none"
-            )
+        self._say(
+            HeldRewardsWarning,
+            f"decision {first_open} is open, and {held:,} rewards of later ones wait for it: {cost}. To change "
+            f"that, {cure}; or take AutoBandit with missing={self._scale.low:g} and no order, which waits for none",
         )
 
     def export(self) -> dict[str, Any]:
