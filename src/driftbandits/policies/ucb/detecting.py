@@ -18,20 +18,18 @@ from driftbandits import state as states
 from driftbandits._util.checks import check_count, check_positive, check_probability
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
-from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
-from driftbandits.policies.optimistic import ForcedRounds, Optimism, OptimisticPolicy, RandomisedRounds
-from driftbandits.policies.ucb.ucb import ArmMeans, bounded_interval
-from driftbandits.state.declared import Value, array, count, part
+from driftbandits.policies.optimistic import ForcedRounds, RandomisedRounds
+from driftbandits.policies.ucb.ucb import ArmByArm, ArmMeans
+from driftbandits.state.declared import Value, array, count
 from driftbandits.state.reader import ROUNDING, check_whole
 from driftbandits.types import Floats
 
 
-class RestartedUCB(OptimisticPolicy):
+class RestartedUCB(ArmByArm):
     """What both share: UCB on the rewards since the restart of each arm, and records of the changes that were found."""
 
-    family = Family.PLAIN
     reports_changes = True
 
     def __init__(self, arms: ArmSet, *, scale: float = 1.0, **settings: Any) -> None:
@@ -40,7 +38,7 @@ class RestartedUCB(OptimisticPolicy):
 
     def _start(self, horizon: int | None) -> None:
         self._length = 0 if horizon is None else horizon  # 0: not needed
-        self._means = ArmMeans(len(self.arms))
+        self._prepare_state()
         self._since = np.full(len(self.arms), self.rounds, dtype=np.int64)
         self._epoch = 0
 
@@ -50,18 +48,6 @@ class RestartedUCB(OptimisticPolicy):
 
     def _width(self) -> float:
         return 2.0 * self.scale * math.sqrt(math.log(max(self._elapsed(), 1.0)))
-
-    def _index(self) -> Floats:
-        return self._means.index(self._width())
-
-    def _optimism(self, arm: int) -> Optimism:
-        return self._means.optimism(arm, self._width())
-
-    def _estimate(self) -> Floats:
-        return self._means.mean
-
-    def _interval(self) -> tuple[Floats, Floats]:
-        return bounded_interval(self._means.mean, self._means.weights)
 
     def _found(self, row: Row, statistic: float, threshold: float, *, before: float, after: float) -> None:
         """Record a change of the arm of `row`."""
@@ -85,11 +71,7 @@ class RestartedUCB(OptimisticPolicy):
         count("length"),
         count("epoch"),
         array("since", np.int64, ("arms",), within=("phase_start", "rounds")),
-        part("means"),
     )
-
-    def _prepare_state(self) -> None:
-        self._means = ArmMeans(len(self.arms))
 
     def _check_state(self) -> None:
         length = 0 if self.horizon is None and not self.needs_horizon else self._phase_length

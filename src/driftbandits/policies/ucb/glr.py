@@ -25,17 +25,16 @@ from driftbandits.detection.glr import (
     carry_histories,
     check_same_rewards,
 )
-from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
-from driftbandits.policies.optimistic import Episodes, Optimism, OptimisticPolicy, forced_cycle
-from driftbandits.policies.ucb.ucb import ArmMeans, bernoulli_upper, bounded_interval, noisy_interval
-from driftbandits.state.declared import array, count, part
+from driftbandits.policies.optimistic import Episodes, Optimism, forced_cycle
+from driftbandits.policies.ucb.ucb import ArmByArm, ArmMeans, bernoulli_upper, noisy_interval
+from driftbandits.state.declared import array, count
 from driftbandits.state.reader import ROUNDING, check_whole
 from driftbandits.types import Floats
 
 
-class GLRklUCB(Episodes, OptimisticPolicy):
+class GLRklUCB(Episodes, ArmByArm):
     """GLR-klUCB (Besson, Kaufmann, Maillard and Seznec 2022): kl-UCB restarted when a test finds a change.
 
     Index: the largest q with n kl(mean, q) <= log(t - tau). Every episode goes through all arms once, and again every
@@ -63,8 +62,6 @@ class GLRklUCB(Episodes, OptimisticPolicy):
     >>> policy = GLRklUCB(ArmSet([[0.0], [1.0]]), horizon=1000, seed=0)
     >>> policy.tell(policy.ask().id, 0.3)
     """
-
-    family = Family.PLAIN
 
     def __init__(
         self,
@@ -101,7 +98,7 @@ class GLRklUCB(Episodes, OptimisticPolicy):
         self._episode = 1
         self._origin = self.rounds  # of the episode
         self._since = np.full(len(self.arms), self.rounds, dtype=np.int64)  # restart of each arm
-        self._means = ArmMeans(len(self.arms))
+        self._prepare_state()
         self._histories: dict[int, History] = {}
         self._derive()
 
@@ -126,9 +123,12 @@ class GLRklUCB(Episodes, OptimisticPolicy):
             return self.scale**2 * math.log(self.rounds - self._common + 1)
         return np.asarray(self.scale**2 * np.log(self.rounds - self._since + 1))
 
+    def _width(self) -> float | Floats:
+        return self._noise * np.sqrt(2.0 * self._levels())
+
     def _index(self) -> Floats:
         if self.divergence == "gaussian":
-            return self._means.index(self._noise * np.sqrt(2.0 * self._levels()))
+            return super()._index()
         weights = self._means.weights
         upper = bernoulli_upper(self._means.mean, self._levels() / np.maximum(weights, 1.0))
         return np.where(weights > 0.0, upper, np.inf)
@@ -139,14 +139,10 @@ class GLRklUCB(Episodes, OptimisticPolicy):
         value = float(self._index()[arm])
         return Optimism(value=value, width=value - float(self._means.mean[arm]))
 
-    def _estimate(self) -> Floats:
-        return self._means.mean
-
     def _interval(self) -> tuple[Floats, Floats]:
-        means = self._means
         if self.divergence == "gaussian":
-            return noisy_interval(means.mean, means.weights, self._noise)
-        return bounded_interval(means.mean, means.weights)
+            return noisy_interval(self._means.mean, self._means.weights, self._noise)
+        return super()._interval()
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -192,11 +188,7 @@ class GLRklUCB(Episodes, OptimisticPolicy):
         count("episode", low=1),
         count("origin", low="phase_start", high="rounds"),
         array("since", np.int64, ("arms",), within=("phase_start", "rounds")),
-        part("means"),
     )
-
-    def _prepare_state(self) -> None:
-        self._means = ArmMeans(len(self.arms))
 
     def _check_state(self) -> None:
         length = 0 if self.horizon is None and not self.needs_horizon else self._phase_length

@@ -250,12 +250,38 @@ def plain_discount(*, horizon: int, switches: float) -> float:
     return max(1.0 - 0.25 * math.sqrt(switches / horizon), 0.5)
 
 
-class PlainUCB(SizedPolicy, OptimisticPolicy):
-    """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), a mean per arm."""
+class ArmByArm(OptimisticPolicy):
+    """What plain optimism shares: a mean per arm, and a width that falls with the root of its weight."""
 
     family = Family.PLAIN
-    _size_rule: ClassVar[Callable[..., float]]
     _rounding_of_sums: ClassVar[float] = 0.0  # of what was added and taken away again
+    _means: ArmMeans
+    _saved: ClassVar[tuple[Value, ...]] = (part("means", slack="rounding_of_sums"),)
+
+    def _prepare_state(self) -> None:
+        self._means = ArmMeans(len(self.arms))
+
+    @abstractmethod
+    def _width(self) -> float | Floats:
+        """The width of an arm of weight 1, now; if of each apart, `_optimism` is written too."""
+
+    def _index(self) -> Floats:
+        return self._means.index(self._width())
+
+    def _optimism(self, arm: int) -> Optimism:
+        return self._means.optimism(arm, float(self._width()))
+
+    def _estimate(self) -> Floats:
+        return self._means.mean
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        return bounded_interval(self._means.mean, self._means.weights)
+
+
+class PlainUCB(SizedPolicy, ArmByArm):
+    """What the two plain UCB bandits share: a size given or computed, widths R sqrt(2 log(.) / n), a mean per arm."""
+
+    _size_rule: ClassVar[Callable[..., float]]
 
     def __init__(
         self,
@@ -276,10 +302,6 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
     def _told_drift(self) -> float | None:
         return self.switches
 
-    @abstractmethod
-    def _width(self) -> float:
-        """The width of an arm of weight 1, now."""
-
     def _compute_size(self, horizon: int) -> float:
         return self._size_rule(horizon=horizon, switches=self.switches)
 
@@ -287,28 +309,13 @@ class PlainUCB(SizedPolicy, OptimisticPolicy):
         self._prepare_state()
         self._first = self.rounds
 
-    def _prepare_state(self) -> None:
-        self._means = ArmMeans(len(self.arms))
-
-    def _index(self) -> Floats:
-        return self._means.index(self._width())
-
-    def _optimism(self, arm: int) -> Optimism:
-        return self._means.optimism(arm, self._width())
-
-    def _estimate(self) -> Floats:
-        return self._means.mean
-
     def _interval(self) -> tuple[Floats, Floats]:
         return noisy_interval(self._means.mean, self._means.weights, self._noise)
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         self._means, self._first = old._means.carried(change), old._first
 
-    _saved: ClassVar[tuple[Value, ...]] = (
-        part("means", slack="rounding_of_sums"),
-        count("first", low="phase_start", high="rounds"),
-    )
+    _saved: ClassVar[tuple[Value, ...]] = (count("first", low="phase_start", high="rounds"),)
 
 
 class SlidingWindowUCB(WindowedPolicy, PlainUCB):
@@ -481,8 +488,7 @@ class UCB1(DiscountedUCB):
         super().__init__(arms, scale=scale, **common)
         self._noise = 2.0  # [-1, 1] is twice as long as [0, 1]
 
-    def _interval(self) -> tuple[Floats, Floats]:
-        return bounded_interval(self._means.mean, self._means.weights)
+    _interval = ArmByArm._interval
 
 
 class KLUCB(UCB1):
