@@ -1,6 +1,7 @@
 """What logs say, measured in worlds that are known: intervals of changes, first sentences, recommendations, time.
 
-Every log has a world of its own. Development used the seeds below 1,000, the numbers on pages the seeds from FIRST on.
+Every log has a world of its own. Development used the seeds below 1,000, the numbers on pages the seeds from FIRST on
+(changes and their dates: FIRST_DATED).
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ from driftbandits.logs.changes import find_changes
 from driftbandits.logs.twins import fixed_regret, players_of, policy_of
 from driftbandits.types import Floats
 
-FIRST, FIRST_DATED = 2_010_000, 2_020_000  # earlier versions were measured on the seeds before
+FIRST, FIRST_DATED = 2_030_000, 2_020_000  # earlier versions were measured on the seeds before each
 LOGS_DATED, ROWS_DATED = 200, 20_000
 REWARDS_DATED = ("two-values", "zeros-and-amounts", "heavy-tails", "drift-two-values", "drift-normal")
-LOGS, ROUNDS, ARMS, NOISE = 50, 2_000, 5, 0.15
+LOGS, ROUNDS, ARMS, NOISE = 100, 2_000, 5, 0.15
 LOGS_STILL = 100
-LOGS_RECOMMENDED, PLAYED = 6, 2  # seeds of the policies that are played in the world itself
+LOGS_RECOMMENDED, PLAYED = 12, 2  # seeds of the policies that are played in the world itself
 KINDS = ("still", "switch", "drift", "rhythm", "too-short")
 REWARDS = ("normal", "two-values")
 SAID = ("cannot-tell", "still", "switch", "switches", "drift", "rhythm")
 RIGHT = {**{kind: kind for kind in KINDS}, "too-short": "cannot-tell"}
+PLAYERS = tuple(player.policy for player in players_of(1).values())
 WITHIN = 0.03  # of what the best choice earns
 
 
@@ -209,7 +211,6 @@ def false_alarm_numbers() -> dict[str, float]:
 
 def earned(found: Known, seed: int) -> Iterator[tuple[str, float]]:
     """What every player earns per round in the world itself, by name; arms by theirs."""
-    means = found.world.means(0, found.world.horizon)
     best = float(found.world.best(0, found.world.horizon).mean())
     for arm, name in enumerate(found.log.names):
         order = np.array([arm, *(k for k in range(ARMS) if k != arm)])
@@ -223,7 +224,6 @@ def earned(found: Known, seed: int) -> Iterator[tuple[str, float]]:
                 for own in range(seed, seed + PLAYED)
             ]
             yield f"{player.policy}{dict(player.settings)}", best - float(np.mean(regrets))
-    del means
 
 
 def recommendation_numbers() -> dict[str, float]:
@@ -238,8 +238,11 @@ def recommendation_numbers() -> dict[str, float]:
                     found = known(kind, seed, rewards)
                     chosen = advise(found.log).recommendation
                     table = dict(earned(found, seed))
-                    own = "" if chosen is None else chosen.fixed_arm or f"{chosen.policy}{dict(chosen.settings)}"
-                    shares.append(table[own] / max(table.values()))
+                    if chosen is None:
+                        shares.append(0.0)
+                    else:
+                        own = chosen.fixed_arm or f"{chosen.policy}{dict(chosen.settings)}"
+                        shares.append(table[own] / max(table.values()))
                     advance()
                 good = int(np.sum(np.array(shares) >= 1.0 - WITHIN))
                 within += good

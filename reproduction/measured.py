@@ -400,6 +400,11 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
     "log-one-change": lambda: _intervals("log-one-change", 1),
     "log-three-changes": lambda: _intervals("log-three-changes", 3),
     "log-verdicts": lambda: _of_logs("log-verdicts", logs.verdict_numbers, logs.LOGS, ("Exp3S",)),
+    "log-false-alarms": lambda: _of_logs("log-false-alarms", logs.false_alarm_numbers, 1, ()),
+    "log-recommendations": lambda: _of_logs(
+        "log-recommendations", logs.recommendation_numbers, logs.LOGS_RECOMMENDED, ("Exp3S", *logs.PLAYERS)
+    ),
+    "log-times": lambda: _of_logs("log-times", logs.time_numbers, 1, logs.PLAYERS, first=0),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,

@@ -97,7 +97,7 @@ def test_state_survives_at_the_moment_of_the_alarm():
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("format", 2),
+        ("format", 3),
         ("false_alarm", 0.0),
         ("seed", "-1"),
         ("updates", 7),

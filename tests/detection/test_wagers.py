@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from driftbandits.detection.wagers import BETS, POWERS, Wagers, factors
+from driftbandits.detection.wagers import CUTS, FACTORS, POWERS, WEIGHTS, Wagers
 from driftbandits.errors import StateError
 from driftbandits.state import Reader
 from tests.detection.changing import changed
@@ -25,10 +25,9 @@ def test_evidence_is_what_was_bet_times_what_it_won(seed):
 def test_bets_are_fair_and_stakes_add_up():
     for _, k, _ in POWERS:
         assert quad(lambda q: k * q ** (k - 1), 0, 1)[0] == pytest.approx(1, abs=1e-6)  # noqa: B023
-    cuts = np.array([cut for cut, _ in BETS])
-    below, above = factors(np.array([1e-9])), factors(np.array([1 - 1e-9]))
-    np.testing.assert_allclose(cuts * below + (1 - cuts) * above, 1)
+    np.testing.assert_allclose(np.diff([0, *CUTS, 1]) @ FACTORS, 1)
     assert sum(bet[-1] for bet in POWERS) == pytest.approx(1)
+    assert sum(WEIGHTS) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +66,10 @@ def test_state_goes_on_bit_for_bit():
         ("wealth", np.full(6, -1.0)),
         ("starts", np.full(6, 9)),
         ("numbers", -1),
-        ("shares.numbers", 16),
-        ("shares.pieces", np.array([12])),
-        ("shares.wealth", np.full(22, -1.0)),
-        ("shares.starts", np.full(22, 1)),
+        ("steady.numbers", 16),
+        ("steady.pieces", np.array([12])),
+        ("steady.wealth", np.full(18, -1.0)),
+        ("steady.starts", np.full(18, 1)),
     ],
 )
 def test_a_state_that_cannot_be_is_refused(name, wrong):
@@ -80,7 +79,7 @@ def test_a_state_that_cannot_be_is_refused(name, wrong):
         Wagers().load(Reader(changed(wagers.export(), name, wrong)))
 
 
-def test_a_share_that_doubles_is_found_by_bets_on_shares_and_dated():
+def test_a_share_that_doubles_is_found_by_steady_bets_and_dated():
     """Powers of ranks hardly see 0/1 numbers whose rate goes from 0.1 to 0.2."""
     rng = np.random.default_rng(1_000_000)
     ranks = rng.random(1_400)
