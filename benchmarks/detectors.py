@@ -2,8 +2,8 @@
 
 river's have the settings they come with and, as a second row each, one that keeps the promise of DriftDetector on this
 noise (`benchmarks.detector_rivals`). All see the same streams (`benchmarks.detector_streams`). Seeds: DriftDetector's
-bets were chosen on seeds below 60 and on seed 1,000,000, river's settings on 1,310,000 and after; those here are
-others. `--quick` has 20 streams instead of 200 and draws no figure.
+bets were chosen on seeds below 120, river's settings on 1,310,000 and after; those here are others. `--quick` has
+20 streams instead of 200; `python -m reproduction measure detectors` writes the tables of the page, and draws.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from benchmarks.detector_rivals import MATCHED, OWN, SETTINGS, Make, makers, qui
 from benchmarks.detector_streams import AFTER, KINDS, Kind
 from driftbandits._util.intervals import ConfidenceInterval, share_interval
 from driftbandits.types import Floats
+from reproduction.measured import key_of, markdown_table
 
 STREAMS, QUICK_STREAMS = 200, 20
-FIRST_SEED = 310_000
+FIRST_SEED = 2_030_000
 LONG = 60_000  # numbers of the stream on which time and memory are measured
 FIGURE = Path("docs/figures/detectors.png")
 COLOURS = {OWN: "#EE3377", "ADWIN": "#0077BB", "Page-Hinkley": "#EE7733", "KSWIN": "#009988"}
@@ -86,20 +87,22 @@ def measure(kind: Kind, name: str, make: Make, streams: int) -> Row:
 # --- showing --------------------------------------------------------------------------------------------------------
 
 
-def show(rows: Sequence[Row]) -> None:
-    print("\n### Where one of river's, with false alarms in 5 % of the streams at most, was quicker\n")
-    print("| streams | jump | detector | median delay | DriftDetector |\n|---|---:|---|---:|---:|")
-    for loss in losses(rows):
-        print(f"| {' | '.join(loss)} |")
+def tables_of(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Losses, and a table of every kind of streams, as lines of Markdown."""
+    heads = ["streams", "jump", "detector", "median delay", "DriftDetector"]
+    tables = {"losses": markdown_table(heads, list(losses(rows)))}
     for kind in KINDS:
-        heads = " | ".join(f"+{jump:g}" for jump in kind.jumps)
-        print(f"\n### {kind.name}: median delay by jump ({kind.unit})\n")
-        print(f"| detector | streams with a false alarm in {kind.before + AFTER:,} numbers, 95 % | {heads} |")
-        print(f"|---|---:|{'---:|' * len(kind.jumps)}")
-        for row in (row for row in rows if row.kind is kind):
-            share = row.false_alarms
-            delays = " | ".join(_delay(row, jump) for jump in kind.jumps)
-            print(f"| {row.detector} | {share.estimate:.1%} [{share.low:.1%}, {share.high:.1%}] | {delays} |")
+        alarms = f"streams with a false alarm in {kind.before + AFTER:,} numbers, 95 %"
+        own = [row for row in rows if row.kind is kind]
+        tables[key_of(kind.name)] = markdown_table(
+            ["detector", alarms, *(f"+{jump:g}" for jump in kind.jumps)],
+            [[row.detector, _share(row.false_alarms), *(_delay(row, jump) for jump in kind.jumps)] for row in own],
+        )
+    return tables
+
+
+def _share(share: ConfidenceInterval) -> str:
+    return f"{share.estimate:.1%} [{share.low:.1%}, {share.high:.1%}]"
 
 
 def losses(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
@@ -164,18 +167,18 @@ def _line(axes: Any, row: Row, sample: Any) -> None:
 # --- cost -----------------------------------------------------------------------------------------------------------
 
 
-def cost(detectors: dict[str, Make]) -> None:
+def cost(detectors: dict[str, Make]) -> list[str]:
     """Processor time per number, the least of three turns, and memory: of ranks kept one by one, and counted."""
-    print(f"\n### Time per number, and memory after {LONG:,}\n")
-    print("| detector | numbers | time | memory |\n|---|---|---:|---:|")
     rng = np.random.default_rng(FIRST_SEED)
     kinds = {"normal": rng.normal(size=LONG).tolist(), "0/1": (rng.random(LONG) < 0.1).astype(float).tolist()}
+    lines = []
     for kind, numbers in kinds.items():
         for name in (OWN, "ADWIN", "Page-Hinkley", "KSWIN"):
             some = numbers if name != "KSWIN" else numbers[: LONG // 20]
             seconds = min(_seconds(detectors[name](0), some) for _ in range(3))
             memory = _bytes(detectors[name], some)
-            print(f"| {name} | {kind} | {1e6 * seconds / len(some):.2f} us | {memory / 1e6:.2f} MB |", flush=True)
+            lines.append([name, kind, f"{1e6 * seconds / len(some):.2f} us", f"{memory / 1e6:.2f} MB"])
+    return markdown_table(["detector", "numbers", "time", "memory"], lines)
 
 
 def _seconds(detector: Any, numbers: Sequence[float]) -> float:
@@ -198,17 +201,20 @@ def _bytes(make: Make, numbers: Sequence[float]) -> int:
     return held
 
 
+def measured(streams: int = STREAMS) -> tuple[Sequence[int], dict[str, list[str]]]:
+    """Seeds and tables; the figure is drawn with them."""
+    with quick_kswin():
+        rows = [measure(kind, name, make, streams) for kind in KINDS for name, make in makers(kind.noise).items()]
+    if streams == STREAMS:
+        draw(rows)
+    return range(FIRST_SEED, FIRST_SEED + streams), {**tables_of(rows), "cost": cost(makers(KINDS[0].noise))}
+
+
 def run(*, quick: bool = False) -> None:
-    print("\n## Drift detectors\n")
     try:
         import river  # noqa: F401
     except ModuleNotFoundError:
         print("river is not installed: pip install river==0.26.1")
         return
-    cost(makers(KINDS[0].noise))
-    streams = QUICK_STREAMS if quick else STREAMS
-    with quick_kswin():
-        rows = [measure(kind, name, make, streams) for kind in KINDS for name, make in makers(kind.noise).items()]
-    show(rows)
-    if not quick:
-        draw(rows)
+    for name, lines in measured(QUICK_STREAMS if quick else STREAMS)[1].items():
+        print(f"\n### {name}\n", *lines, sep="\n")

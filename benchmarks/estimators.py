@@ -1,14 +1,16 @@
-"""Estimators of logs: bias, coverage and width on worlds that move, and the variance of `dr` over that of `ips`.
+"""Estimators of logs: bias, coverage and width on worlds that move, errors beside others' on the same logs, and the
+variance of `dr` over that of `ips`.
 
 Worlds that stand still, switch and drift, logged by a policy that learns; every log has a world of its own. Targets are
-a random law and a random arm, whose values are known. `--quick` has 40 logs instead of 400, and four worlds of the
-suite.
+a random law and a random arm, whose values are known. Beside ours stand those of Open Bandit Pipeline (a linear
+regression on the arm, fitted on the other half of the rows) and of coba (Vowpal Wabbit). `--quick` has a tenth of the
+logs, and four worlds of the suite; `python -m reproduction measure estimators` writes the tables of the page.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -21,10 +23,11 @@ from driftbandits.logs import Log, estimators
 from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.targets import shares_of
 from driftbandits.types import Floats
+from reproduction.measured import markdown_table
 from reproduction.suite import SUITE_WORLDS, UNBOUNDED_WORLDS
 
-FIRST_SEED = 321_000  # of worlds, laws and logs; local means of 10 rows were chosen on seeds 2,000 to 2,039
-LOGS, ROUNDS, ARMS = 400, 1_000, 10
+FIRST_SEED = 2_030_000  # of worlds, laws and logs; local means of 10 rows were chosen on seeds 2,000 to 2,039
+LOGS, BESIDE, ROUNDS, ARMS = 400, 100, 1_000, 10
 SUITE_LOGS, SUITE_LAWS = 6, 10
 NAMES: tuple[Estimator, ...] = ("ips", "snips", "clipped", "dr", "direct")
 TARGETS = ("law", "arm")
@@ -42,27 +45,21 @@ def logged(world: Environment, kind: type[db.Policy], seed: int) -> Log:
     return Log.read(db.simulate(policy, world, seed=seed), arms=world.arms, reward_range=world.reward_range)
 
 
-def coverage(logs: int) -> None:
-    print(
-        f"\n## Bias, coverage and width: {logs} logs of Exp3S, each of its own world, {ROUNDS:,} rounds, {ARMS} arms\n"
-    )
-    print("| world | target | estimator | could tell | mean error (s.e.) | covers, 95 % | width | anytime | width |")
-    print("|---|---|---|---:|---:|---:|---:|---:|---:|")
+def coverage(logs: int) -> list[str]:
+    """Mean errors, and intervals: how many cover, and how wide they are."""
+    heads = ["world", "target", "estimator", "could tell", "mean error (s.e.)", "covers, 95 %", "width", "anytime"]
+    lines = []
     for name in WORLDS:
         found = {(target, one): np.empty((logs, 6)) for target in TARGETS for one in NAMES}
         for number in range(logs):
             _value(name, FIRST_SEED + number, {key: rows[number] for key, rows in found.items()})
-        for (target, one), rows in found.items():
-            print(f"| {name} | {target} | {one} | {_covered(rows)} |", flush=True)
+        lines += [[name, target, one, *_covered(rows)] for (target, one), rows in found.items()]
+    return markdown_table([*heads, "width"], lines)
 
 
 def _value(name: str, seed: int, found: dict[tuple[str, Estimator], Floats]) -> None:
     """Put into each row of `found` the truth, the value and the ends of both intervals."""
-    kind, settings = WORLDS[name]
-    world = db.environments.create(kind, seed=seed, horizon=ROUNDS, size=ARMS, dimension=2, **settings)
-    rng = np.random.default_rng([seed, 1])
-    laws = {"law": rng.dirichlet(np.ones(ARMS)), "arm": np.eye(ARMS)[rng.integers(ARMS)]}
-    means, log = world.means(0, ROUNDS).mean(axis=0), logged(world, db.Exp3S, seed)
+    log, means, laws = world_and_laws(name, seed)
     fitted = estimators.fit(log)  # once for all that use it, which is most of the time
     with mock.patch.object(estimators, "fit", return_value=fitted):
         values = {key: db.logs.evaluate(log, laws[key[0]], estimator=key[1]).whole for key in found}
@@ -71,11 +68,20 @@ def _value(name: str, seed: int, found: dict[tuple[str, Estimator], Floats]) -> 
         row[:] = (means @ laws[target], whole.value, whole.low, whole.high, whole.anytime_low, whole.anytime_high)
 
 
-def _covered(rows: Floats) -> str:
-    """A line of the table; logs that cannot tell give no number and do not count."""
+def world_and_laws(name: str, seed: int) -> tuple[Log, Floats, dict[str, Floats]]:
+    """A log, the mean rewards of the arms in its world, and a target of each kind."""
+    kind, settings = WORLDS[name]
+    world = db.environments.create(kind, seed=seed, horizon=ROUNDS, size=ARMS, dimension=2, **settings)
+    rng = np.random.default_rng([seed, 1])
+    laws = {"law": rng.dirichlet(np.ones(ARMS)), "arm": np.eye(ARMS)[rng.integers(ARMS)]}
+    return logged(world, db.Exp3S, seed), world.means(0, ROUNDS).mean(axis=0), laws
+
+
+def _covered(rows: Floats) -> list[str]:
+    """Entries of the table; logs that cannot tell give no number and do not count."""
     told = rows[~np.isnan(rows[:, 1])]
     if len(told) < 2:
-        return f"{len(told)} | | | | |"
+        return [str(len(told)), *[""] * 5]
     truth, value, low, high, anytime_low, anytime_high = told.T
     errors = value - truth
     bias = f"{errors.mean():+.4f} ({errors.std(ddof=1) / math.sqrt(len(errors)):.4f})"
@@ -83,7 +89,56 @@ def _covered(rows: Floats) -> str:
     anytime = ((anytime_low <= truth) & (truth <= anytime_high)).mean()
     covers = f"{share.estimate:.1%} [{share.low:.1%}, {share.high:.1%}]"
     widths = (float((high - low).mean()), float((anytime_high - anytime_low).mean()))
-    return f"{len(told)} | {bias} | {covers} | {widths[0]:.3f} | {anytime:.1%} | {widths[1]:.3f}"
+    return [str(len(told)), bias, covers, f"{widths[0]:.3f}", f"{anytime:.1%}", f"{widths[1]:.3f}"]
+
+
+def beside(logs: int) -> list[str]:
+    """Root mean squared errors of ours, Open Bandit Pipeline's and coba's on the same logs."""
+    lines = []
+    for name in WORLDS:
+        errors: dict[str, dict[str, list[float]]] = {target: {} for target in TARGETS}
+        for seed in range(FIRST_SEED, FIRST_SEED + logs):
+            log, means, laws = world_and_laws(name, seed)
+            tables = others_of(log)
+            for target, law in laws.items():
+                if db.logs.evaluate(log, law, estimator="ips").verdict:
+                    continue
+                ours = {
+                    one: db.logs.evaluate(log, law, estimator=one).value for one in ("ips", "snips", "dr", "direct")
+                }
+                theirs = {own: float((table @ law).mean()) for own, table in tables.items()}
+                for own, value in {**ours, **theirs}.items():
+                    errors[target].setdefault(own, []).append(value - float(means @ law))
+        for target, found in errors.items():
+            roots = {own: math.sqrt(np.mean(np.square(parts))) for own, parts in found.items()}
+            told = len(next(iter(found.values())))
+            lines.append([name, target, str(told), *(f"{root:.4f}" for root in roots.values())])
+    return markdown_table(["world", "target", "logs", *roots], lines)
+
+
+def others_of(log: Log) -> dict[str, Floats]:
+    """What others make of every row for every arm, (rows, arms): the mean over rows, weighed by a law, is its value."""
+    from coba.environments.filters import OpeRewards
+    from obp.ope import RegressionModel
+    from sklearn.linear_model import LinearRegression
+
+    context, every, size = np.ones((len(log), 1)), np.arange(len(log)), len(log.names)
+    model = RegressionModel(base_model=LinearRegression(), n_actions=size)
+    arms = np.full((len(log), size, 1), 1.0 / size)
+    regression = model.fit_predict(context, log.arm, log.reward, log.probability, None, arms, n_folds=2, random_state=0)
+    dm = regression[:, :, 0]
+    dr = dm.copy()
+    dr[every, log.arm] += (log.reward - dm[every, log.arm]) / log.probability
+    names = [f"arm {arm}" for arm in range(size)]  # numbers would be taken for amounts
+    rows = [
+        {"action": names[a], "actions": names, "reward": r, "probability": p, "context": None}
+        for a, r, p in zip(log.arm.tolist(), log.reward.tolist(), log.probability.tolist(), strict=True)
+    ]
+    coba = {
+        kind: np.array([[row["rewards"](name) for name in names] for row in OpeRewards(kind).filter(rows)])
+        for kind in ("DR", "DM")
+    }
+    return {"obp DR": dr, "obp DM": dm, "coba DR": coba["DR"], "coba DM": coba["DM"]}
 
 
 def suite_worlds() -> Iterator[tuple[str, Environment]]:
@@ -93,15 +148,14 @@ def suite_worlds() -> Iterator[tuple[str, Environment]]:
             yield name, db.environments.create(kind, seed=FIRST_SEED, horizon=10_000, dimension=3, **settings)
 
 
-def variance(worlds: int | None) -> None:
-    print("\n## Squared error of `dr` over that of `ips`, suite worlds with noise up to 0.1, d = 3\n")
-    print("| world | logged by Uniform | logged by Exp3S |\n|---|---:|---:|")
-    ratios = []
-    for name, world in list(suite_worlds())[:worlds]:
-        ratios.append([_ratio(world, kind) for kind in (db.Uniform, db.Exp3S)])
-        print(f"| {name} | {ratios[-1][0]:.3f} | {ratios[-1][1]:.3f} |", flush=True)
-    means = np.exp(np.log(ratios).mean(axis=0))
-    print(f"| geometric mean | {means[0]:.3f} | {means[1]:.3f} |")
+def variance(worlds: int | None) -> list[str]:
+    """Squared error of `dr` over that of `ips`."""
+    rows = {
+        name: [_ratio(world, kind) for kind in (db.Uniform, db.Exp3S)] for name, world in [*suite_worlds()][:worlds]
+    }
+    rows["geometric mean"] = np.exp(np.log(list(rows.values())).mean(axis=0)).tolist()
+    lines = [[name, *(f"{ratio:.3f}" for ratio in ratios)] for name, ratios in rows.items()]
+    return markdown_table(["world", "logged by Uniform", "logged by Exp3S"], lines)
 
 
 def _ratio(world: Environment, kind: type[db.Policy]) -> float:
@@ -119,6 +173,12 @@ def _ratio(world: Environment, kind: type[db.Policy]) -> float:
     return float(errors[1] / errors[0])
 
 
+def measured(share: int = 1, worlds: int | None = None) -> tuple[Sequence[int], dict[str, list[str]]]:
+    """Seeds and tables, of one log in `share`."""
+    tables = {"coverage": coverage(LOGS // share), "beside": beside(BESIDE // share), "variance": variance(worlds)}
+    return range(FIRST_SEED, FIRST_SEED + LOGS // share), tables
+
+
 def run(*, quick: bool = False) -> None:
-    coverage(LOGS // 10 if quick else LOGS)
-    variance(4 if quick else None)
+    for name, lines in measured(10, 4)[1].items() if quick else measured()[1].items():
+        print(f"\n### {name}\n", *lines, sep="\n")

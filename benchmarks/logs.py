@@ -28,7 +28,6 @@ from driftbandits.logs import twins as posterior
 from driftbandits.logs.changes import find_changes
 from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.twins import FIXED, Player, fixed_regret, play_twins, policy_of
-from reproduction import logs
 
 Result = TypeVar("Result")
 ESTIMATORS: tuple[Estimator, ...] = ("ips", "snips", "clipped", "direct", "dr")
@@ -162,17 +161,7 @@ def _valued(log: Log, means: db.Floats, offered: npt.NDArray[np.bool_] | None, l
     return f"{told} | {covered['ips']} | {covered['dr']} | {ratio:.2f}"
 
 
-def advice() -> None:
-    """False alarms by policy, how near recommendations come to the best choice, and what the advice costs."""
-    for what in (logs.false_alarm_numbers, logs.recommendation_numbers, logs.time_numbers):
-        print(f"\n## {what.__doc__}\n")
-        for key, value in what().items():
-            print(f"- {key}: {value:.4g}", flush=True)
-
-
 def run(*, quick: bool = False) -> None:
-    if not quick:
-        advice()
     speed(ROWS // 10 if quick else ROWS)
     twins(2 if quick else WORLDS)
     real_twins()

@@ -13,6 +13,7 @@ filled in alike, as lines of Markdown between `<!--table NAME KEY-->` and `<!--/
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import math
 import re
@@ -284,7 +285,7 @@ def slopes_table(cells: pd.DataFrame, sweeps: Sequence[Sweep], *, head: str) -> 
     """A row per policy, a column per sweep: slope [95 % interval] (allowed slope) and what follows."""
     heads = [SLOPE_HEADS[sweep.id.rpartition("/")[2]] for sweep in sweeps]
     labels = dict.fromkeys(label for sweep in sweeps for label in sweep.labels)
-    return _markdown_table(
+    return markdown_table(
         [head, *heads], [[label, *(_slope_entry(cells, sweep, label) for sweep in sweeps)] for label in labels]
     )
 
@@ -309,14 +310,15 @@ def regret_table(results: Results, by_head: Mapping[str, Experiment]) -> list[st
     labels = list(dict.fromkeys(policy.label for world in worlds for policy in world.policies))
     labels.sort(key=lambda label: float(found[worlds[0].id, label]["regret"]))
     entries = [[label, *(_regret_entry(found.get((world.id, label))) for world in worlds)] for label in labels]
-    return _markdown_table(["policy", *by_head], entries)
+    return markdown_table(["policy", *by_head], entries)
 
 
 def _regret_entry(row: Mapping[Hashable, Any] | None) -> str:
     return "" if row is None else f"{row['regret']:,.0f} ± {row['standard_error']:,.0f}"
 
 
-def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of Markdown: the first column to the left, the others to the right."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
@@ -386,14 +388,18 @@ def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
     return {**checks, **{f"{claim.id}.verdict": get_args(ClaimVerdict).index(claim.verdict) for claim in claims}}
 
 
-def _of_logs(
-    name: str, measure: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str], first: int = logs.FIRST
-) -> Measurement:
-    return new_measurement(name, measure(), seeds=tuple(range(first, first + seeds)), policies=policies)
+def _of_logs(name: str, measure: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str]) -> Measurement:
+    return new_measurement(name, measure(), seeds=range(logs.FIRST, logs.FIRST + seeds), policies=policies)
 
 
 def _intervals(name: str, changes: int) -> Measurement:
-    return _of_logs(name, lambda: logs.interval_numbers(changes), logs.LOGS_DATED, (), logs.FIRST_DATED)
+    return _of_logs(name, lambda: logs.interval_numbers(changes), logs.LOGS_DATED, ())
+
+
+def _of_benchmark(name: str, policies: Sequence[str] = ()) -> Measurement:
+    """What a benchmark has in tables; it is only imported here, as some need packages that nothing else does."""
+    seeds, tables = importlib.import_module(f"benchmarks.{name}").measured()
+    return new_measurement(name, {}, seeds=seeds, policies=policies, tables=tables)
 
 
 MEASURES: Mapping[str, Callable[[], Measurement]] = {
@@ -404,7 +410,9 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
     "log-recommendations": lambda: _of_logs(
         "log-recommendations", logs.recommendation_numbers, logs.LOGS_RECOMMENDED, ("Exp3S", *logs.PLAYERS)
     ),
-    "log-times": lambda: _of_logs("log-times", logs.time_numbers, 1, logs.PLAYERS, first=0),
+    "log-times": lambda: _of_logs("log-times", logs.time_numbers, 1, logs.PLAYERS),
+    "detectors": lambda: _of_benchmark("detectors"),
+    "estimators": lambda: _of_benchmark("estimators", ("Exp3S", "Uniform")),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,

@@ -7,6 +7,7 @@ import driftbandits as db
 from driftbandits.errors import InputError
 from driftbandits.logs import Log, estimators, evaluate
 from driftbandits.logs.estimators import ESTIMATORS, effective_size, local_variance
+from driftbandits.logs.targets import shares_of
 from tests.logs.making import logged, moving_means
 
 KINDS = ["still", "switch", "drift"]
@@ -26,15 +27,19 @@ def test_ips_and_snips_are_their_definitions(log):
     assert evaluate(log, law).effective_sample_size == pytest.approx(weights.sum() ** 2 / np.sum(weights**2))
 
 
+def coba_rows(log):
+    return [
+        {"action": int(a), "actions": [0, 1, 2, 3], "reward": float(r), "probability": float(p), "context": None}
+        for a, r, p in zip(log.arm, log.reward, log.probability, strict=True)
+    ]
+
+
 def test_ips_is_cobas(log):
     """coba's `OpeRewards("IPS")` turns a logged row into rewards of all actions; ours is the mean over rows."""
     pytest.importorskip("coba", reason="coba is not installed: pip install coba==8.1.0")
     from coba.environments.filters import OpeRewards
 
-    rows = [
-        {"action": int(a), "actions": [0, 1, 2, 3], "reward": float(r), "probability": float(p), "context": None}
-        for a, r, p in zip(log.arm, log.reward, log.probability, strict=True)
-    ]
+    rows = coba_rows(log)
     values = [row["rewards"](2) for row in OpeRewards("IPS").filter(rows)]
     ours = evaluate(log, 2, estimator="ips")
     assert ours.value == pytest.approx(np.mean(values), rel=1e-12)
@@ -47,6 +52,46 @@ def test_ips_is_cobas(log):
     weights = np.array(law)[log.arm] / log.probability
     snips = evaluate(log, law, estimator="snips").value
     assert snips == pytest.approx(np.mean(of_law) / weights.mean(), rel=1e-12)
+
+
+def test_dr_is_cobas_on_cobas_predictions(log):
+    """coba learns predictions with Vowpal Wabbit; what `dr` makes of them must be what coba does."""
+    pytest.importorskip("coba", reason="coba is not installed: pip install coba==8.1.0")
+    pytest.importorskip("vowpalwabbit", reason="vowpalwabbit is not installed: pip install vowpalwabbit==9.11.9")
+    from coba.environments.filters import OpeRewards
+
+    law = np.array([0.1, 0.2, 0.3, 0.4])
+    predicted, corrected = (
+        np.array([[row["rewards"](arm) for arm in range(4)] for row in OpeRewards(kind).filter(coba_rows(log))])
+        for kind in ("DM", "DR")
+    )
+    terms = estimators.terms_of(log, shares_of(log, law)[0], "dr", predicted)
+    assert terms.values == pytest.approx(corrected @ law, abs=1e-5)  # Vowpal Wabbit counts in single precision
+    assert terms.values != pytest.approx(predicted @ law, abs=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")  # of obp's own text
+def test_estimators_are_those_of_open_bandit_pipeline(log):
+    pytest.importorskip("obp", reason="obp is not installed: pip install obp==0.4.1")
+    from obp import ope
+
+    law, size = np.array([0.1, 0.2, 0.3, 0.4]), len(log)
+    predicted = estimators.fit(log).predictions.mean
+    given = {
+        "reward": log.reward,
+        "action": log.arm,
+        "pscore": log.probability,
+        "action_dist": np.broadcast_to(law[:, None], (size, 4, 1)),
+        "position": np.zeros(size, dtype=int),
+        "estimated_rewards_by_reg_model": predicted[:, :, None],
+    }
+    theirs = {
+        "ips": ope.InverseProbabilityWeighting(),
+        "snips": ope.SelfNormalizedInverseProbabilityWeighting(),
+        "dr": ope.DoublyRobust(),
+    }
+    for name, other in theirs.items():
+        assert evaluate(log, law, estimator=name).value == pytest.approx(other.estimate_policy_value(**given), rel=1e-9)
 
 
 def test_dr_is_brute_force_over_rows(log):

@@ -46,7 +46,7 @@ _POOLED = 4.0  # rows that the mean deviation of all cells counts beside a cell'
 _LEAST_SIDE = 4.0
 _PER_KURTOSIS = 10.0
 _COSINES = 16
-GENEROUS = 2.4  # nats by which the bound on false alarms is; see the evidence of logs
+GENEROUS = 2.9  # nats by which the bound on false alarms is; see the evidence of logs
 _LEAST_BINS = 16  # of a stretch in which a change is searched
 _MOST_CHANGES = 60
 
@@ -277,7 +277,7 @@ def clearest_first(scores: Scores, jumps: Sequence[int]) -> list[tuple[int, floa
             heapq.heappush(open_, (math.log(2.0 * len(places)) - float(logsumexp(logs)), best, first, last))
 
     consider(0, bins)
-    found, total = [], 0.0
+    found, total = [], math.log(2.0)  # that there is one at all costs nothing here, only where and whether one more
     while open_:
         less, place, first, last = heapq.heappop(open_)
         total -= less
