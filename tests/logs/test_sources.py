@@ -25,6 +25,14 @@ def test_columns_may_have_other_names():
     assert log.reward.tolist() == [1, 0, 0, 1]
     with pytest.raises(InputError, match="no column 'variants'; did you mean 'variant'"):
         Log.read(frame, columns={"arm": "variants"})
+    with pytest.raises(InputError) as caught:
+        Log.read(frame, columns={"arm": "variants", "arn": "variant", "reward": "z"})
+    assert str(caught.value).splitlines() == [
+        "3 problems:",
+        "- the log has no column 'variants'; did you mean 'variant'?",
+        "- a log has no column 'arn' that 'variant' could be; did you mean 'arm'?",
+        "- the log has no column 'z'; it has n, variant, clicked, probability",
+    ]
     both = Log.read({**GOOD, "other": ["x", "x", "y", "y"]}, columns={"arm": "other"})
     assert both.names == ("x", "y")  # the column that is called arm is not read
 
@@ -117,7 +125,12 @@ def test_decisions_of_vowpal_wabbit(text, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("1:x:0.5 | a\n", "line 1: cost"), ("", "no line"), ("{}\n", "line 1 is no event")]
+    ("text", "message"),
+    [
+        ("1:x:0.5 | a\n1:0:1 | b\n2:1\n", r"line 1 is no decision .*got '1:x:0.5 \| a' \(nor are lines 3\)"),
+        ("", "has no decision"),
+        ("{}\n", "line 1 is no decision"),
+    ],
 )
 def test_what_vowpal_wabbit_never_wrote_is_named(text, message, tmp_path):
     (tmp_path / "log.vw").write_text(text)

@@ -14,7 +14,7 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.logs import tables
 from driftbandits.logs.log import Log
-from driftbandits.logs.sources import Preparation, renamed, spellings
+from driftbandits.logs.sources import CONTEXT, Preparation, renamed, spellings
 from driftbandits.logs.tables import Column, Lists, Numbers, Texts
 from driftbandits.policies.log_columns import Problems, check_probabilities, check_rewards, check_told, refuse_rows
 from driftbandits.simulation import Trace
@@ -24,7 +24,6 @@ from driftbandits.types import Bools, Floats, Ints
 _ROUNDING = 1e-6  # by which a law may miss its sum, or a probability its law: sums and single precision
 _MOST_EXACT = 2.0**53
 _MOST_MERGED_NAMED = 5
-CONTEXT = "context."
 _MOST_WORDS = 50  # of a column of contexts
 
 

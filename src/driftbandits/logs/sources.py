@@ -19,6 +19,7 @@ from driftbandits.errors import InputError, MissingExtraError, did_you_mean
 from driftbandits.logs import tables
 from driftbandits.logs.log import plain_name
 from driftbandits.logs.tables import Texts
+from driftbandits.policies.log_columns import COLUMNS, Problems
 from driftbandits.text import counted, first_line, shown
 from driftbandits.types import Bools
 
@@ -31,6 +32,9 @@ _OPEN_BANDIT = {
     "probability": "propensity_score",
     "segment": "position",
 }
+CONTEXT = "context."
+_COLUMNS = (*COLUMNS, "id")
+_MOST_NAMED = 5
 _NEEDED = ("round", "time", "arm", "probability", "segment", "allowed")  # without which a row is left out, where asked
 
 
@@ -56,6 +60,7 @@ class Preparation:
             notes += said
         if self.zone is not None:
             table = _in_zone(table, self.zone)
+            notes.append(f"dates without a zone are those of {self.zone}; all times are shown in UTC")
         if self.drop_missing:
             table, said = _without_missing(table)
             notes += said
@@ -77,10 +82,15 @@ class Preparation:
         if not names:
             return table
         there = list(table.column_names)
-        lacking = [own for own in names.values() if own not in there]
-        if lacking and not optional:
-            near = did_you_mean(lacking[0], there)
-            raise InputError(f"the log has no column {shown(lacking[0])}; {near or 'it has ' + ', '.join(there)}")
+        problems = Problems()
+        for name, own in names.items():
+            if name not in _COLUMNS and not name.startswith(CONTEXT):
+                near = did_you_mean(name, _COLUMNS).strip() or f"it has {', '.join(_COLUMNS)}"
+                problems.found.append(f"a log has no column {shown(name)} that {shown(own)} could be; {near}")
+            elif own not in there and not optional:
+                near = did_you_mean(own, there).strip() or f"it has {', '.join(there)}"
+                problems.found.append(f"the log has no column {shown(own)}; {near}")
+        problems.refuse()
         meant = {own: name for name, own in names.items() if own in there}
         hidden = [name for name in there if name in names and name not in meant]  # another column has its name now
         table = table.drop_columns(hidden) if hidden else table
@@ -108,64 +118,52 @@ def _queried(query: Any, database: Any) -> dict[str, Any]:
 def _from_vw(source: Any) -> dict[str, list[Any]]:
     """Decisions of Vowpal Wabbit: lines `arm:cost:probability | ...`, events of several lines, or dsjson.
 
-    Rewards are costs turned around, arms are called by their numbers; lines without a label are decisions whose cost
-    is not known, and cannot be used.
+    Rewards are costs turned around, arms are called by their numbers. In events of several lines, with an empty one
+    after each, the arm that was played has a label.
     """
     if not isinstance(source, (str, os.PathLike)) or not Path(source).is_file():
         raise InputError(f"layout='vw' wants the path of a file, got {shown(source)}")
     lines = Path(source).read_text(encoding="utf-8").splitlines()
-    first = next((line for line in lines if line.strip()), "")
-    found = _vw_json(lines) if first.startswith("{") else _vw_lines(lines)
-    if not found["arm"]:
-        raise InputError(f"{source} has no line as Vowpal Wabbit writes decisions: arm:cost:probability | features")
-    return found
-
-
-def _vw_json(lines: list[str]) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {"arm": [], "reward": [], "probability": []}
-    times = []
-    for number, line in enumerate(lines):
-        if not line.strip():
-            continue
-        try:
-            event = json.loads(line)
-            action = event["_label_Action"] if "_label_Action" in event else event["a"][0]
-            cost, share = event["_label_cost"], event["_label_probability"]
-        except (ValueError, KeyError, IndexError, TypeError):
-            raise InputError(f"line {number + 1} is no event in dsjson with _label_cost, _label_probability") from None
-        columns["arm"].append(str(action))
-        columns["reward"].append(None if cost is None else -float(cost))
-        columns["probability"].append(share)
-        times.append(event.get("Timestamp"))
-    return columns | ({"time": times} if all(times) and times else {"round": list(range(len(times)))})
-
-
-def _vw_lines(lines: list[str]) -> dict[str, list[Any]]:
-    """Lines of one decision each, or events of a line per arm with an empty line after each."""
-    columns: dict[str, list[Any]] = {"arm": [], "reward": [], "probability": []}
-    arm = 0  # in an event
     several = any(not line.strip() for line in lines[:-1])
+    rows: list[tuple[str, float | None, float, Any]] = []
+    wrong: list[int] = []
+    arm = 0  # in an event
     for number, line in enumerate(lines):
         if not line.strip() or line.startswith("shared"):
             arm = 0
             continue
         arm += 1
-        label = line.split("|")[0].split()
-        parts = label[0].split(":") if label else []
-        if len(parts) != 3:
-            if several and not label:
-                continue
-            raise InputError(f"line {number + 1} must begin with arm:cost:probability, got {shown(line[:60])}")
         try:
-            cost, share = float(parts[1]), float(parts[2])
-        except ValueError:
-            raise InputError(
-                f"line {number + 1}: cost and probability must be numbers, got {shown(label[0])}"
-            ) from None
-        columns["arm"].append(str(arm) if several else parts[0])
-        columns["reward"].append(-cost)
-        columns["probability"].append(share)
-    return columns | {"round": list(range(len(columns["arm"])))}
+            if line.startswith("{"):
+                rows.append(_vw_event(json.loads(line)))
+            elif (label := line.split("|")[0].split()) or not several:
+                name, cost, share = label[0].split(":")
+                rows.append((str(arm) if several else name, -float(cost), float(share), None))
+        except (ValueError, KeyError, IndexError, TypeError):
+            wrong.append(number)
+    if wrong or not rows:
+        raise InputError(f"{source} {_no_decisions(lines, wrong)}")
+    columns = dict(zip(("arm", "reward", "probability", "time"), map(list, zip(*rows, strict=True)), strict=True))
+    if not all(columns["time"]):
+        del columns["time"]
+        columns["round"] = list(range(len(rows)))
+    return columns
+
+
+def _vw_event(event: Any) -> tuple[str, float | None, float, Any]:
+    action = event["_label_Action"] if "_label_Action" in event else event["a"][0]
+    cost, share = event["_label_cost"], float(event["_label_probability"])
+    return str(action), None if cost is None else -float(cost), share, event.get("Timestamp")
+
+
+def _no_decisions(lines: list[str], wrong: list[int]) -> str:
+    cure = "write arm:cost:probability | features, or dsjson with _label_cost and _label_probability"
+    if not wrong:
+        return f"has no decision of Vowpal Wabbit; {cure}"
+    others = ", ".join(str(number + 1) for number in wrong[1:_MOST_NAMED])
+    more = f" and {len(wrong) - _MOST_NAMED:,} more" if len(wrong) > _MOST_NAMED else ""
+    rest = f" (nor are lines {others}{more})" if others else ""
+    return f"line {wrong[0] + 1} is no decision of Vowpal Wabbit, got {shown(lines[wrong[0]][:60])}{rest}; {cure}"
 
 
 def _joined(table: Any, rewards: Any) -> tuple[Any, list[str]]:

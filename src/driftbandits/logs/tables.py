@@ -196,7 +196,8 @@ def missing_column(table: Any, wanted: str) -> InputError:
     if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
         return InputError(f"the log has one column, {shown(names[0])}: fields of a CSV must be separated by commas")
     near = did_you_mean(wanted, names)
-    return InputError(f"the log has no column {wanted!r}; {f'{near} ' if near else ''}it has {', '.join(names)}")
+    cure = f"if one has another name, say so by columns, as {wanted}=NAME"
+    return InputError(f"the log has no column {wanted!r}; {near}it has {', '.join(names)}; {cure}")
 
 
 def _read(array: Any, name: str) -> Column:
