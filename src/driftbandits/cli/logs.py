@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,34 +16,74 @@ if TYPE_CHECKING:
     from driftbandits.logs import Advice, Log
     from driftbandits.logs.recommendation import Recommendation
 
-LogFile = Annotated[
-    Path, typer.Argument(metavar="LOG", help="The log: Parquet, CSV or NDJSON, or a query; see docs/logs.md.")
-]
-Ends = Annotated[
-    tuple[float, float] | None,
-    typer.Option("--range", metavar="LOW HIGH", help="Ends that no reward may exceed; anytime intervals need them."),
-]
-Names = Annotated[
-    list[str],
-    typer.Option("--arm", metavar="NAME", help="An arm that could be played, if not all occur; once for every arm."),
-]
-Renamed = Annotated[
-    list[str],
-    typer.Option("--column", metavar="NAME=COLUMN", help="What a column is called, as arm=variant; once for each."),
-]
-Laid = Annotated[str | None, typer.Option("--layout", help="open-bandit or vw, where the log is laid out like that.")]
-Sorted = Annotated[bool, typer.Option("--sort", help="Put rows into the order of their rounds or times.")]
-Dropped = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows that lack an arm, a time, ...; counted.")]
-Merged = Annotated[
-    bool, typer.Option("--merge-names", help="Names that differ by case, blanks or accents are one name.")
-]
-Later = Annotated[Path | None, typer.Option("--rewards", help="A table of rewards by id, where they came later.")]
-Zone = Annotated[str | None, typer.Option("--zone", help="Time zone of dates that say none, as Europe/Berlin.")]
-Database = Annotated[str | None, typer.Option("--database", help="URL of SQLAlchemy's; LOG is a query then.")]
+
+def _read(
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="The log: Parquet, CSV or NDJSON, or a query; see docs/logs.md.")
+    ],
+    reward_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--range", metavar="LOW HIGH", help="Ends that no reward may exceed; anytime intervals need them."
+        ),
+    ] = None,
+    arms: Annotated[
+        list[str],
+        typer.Option(
+            "--arm", metavar="NAME", help="An arm that could be played, if not all occur; once for every arm."
+        ),
+    ] = [],  # noqa: B006  (Typer makes a new list)
+    columns: Annotated[
+        list[str],
+        typer.Option("--column", metavar="NAME=COLUMN", help="What a column is called, as arm=variant; once for each."),
+    ] = [],  # noqa: B006
+    layout: Annotated[
+        str | None, typer.Option("--layout", help="open-bandit or vw, where the log is laid out like that.")
+    ] = None,
+    sort: Annotated[bool, typer.Option("--sort", help="Put rows into the order of their rounds or times.")] = False,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows that lack an arm, a time, ...; counted.")
+    ] = False,
+    merge_names: Annotated[
+        bool, typer.Option("--merge-names", help="Names that differ by case, blanks or accents are one name.")
+    ] = False,
+    rewards: Annotated[
+        Path | None, typer.Option("--rewards", help="A table of rewards by id, where they came later.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option("--zone", help="Time zone of dates that say none, as Europe/Berlin.")
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option("--database", help="URL of SQLAlchemy's; LOG is a query then.")
+    ] = None,
+) -> Any:
+    """The log, as these options say."""
+    from driftbandits.logs import Log
+
+    asked: dict[str, Any] = {"sort": sort, "drop_missing": drop_missing, "merge_names": merge_names, "zone": zone}
+    asked |= {"columns": _renamed(columns), "layout": layout, "rewards": rewards, "database": database}
+    return Log.read(log, arms or None, reward_range=reward_range, **asked)
 
 
+def _of_a_log(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first argument reads the log, with the options that say which log, and how to read it."""
+    log, *rest = inspect.signature(_read, eval_str=True).parameters.values()
+    _, *own, json = inspect.signature(command, eval_str=True).parameters.values()
+
+    def called(**given: Any) -> None:
+        mine = {p.name: given.pop(p.name) for p in (*own, json)}
+        command(lambda: _read(**given), **mine)
+
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (log, *own, *rest, json)]
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in parameters}
+    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    return called
+
+
+@_of_a_log
 def evaluate(
-    log: LogFile,
+    read: Callable[[], Any],
     target: Annotated[
         str,
         typer.Option("--target", help="An arm by name, best, uniform, log, or a law as in '0.5,0.3,0.2'."),
@@ -53,16 +95,6 @@ def evaluate(
         typer.Option("--by", help="A number of windows, their ends as in '1000,2000', changes, or segment."),
     ] = None,
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
-    range_: Ends = None,
-    arm: Names = [],  # noqa: B006  (Typer makes a new list)
-    column: Renamed = [],  # noqa: B006
-    layout: Laid = None,
-    sort: Sorted = False,
-    drop_missing: Dropped = False,
-    merge_names: Merged = False,
-    rewards: Later = None,
-    zone: Zone = None,
-    database: Database = None,
     json: Json = False,
 ) -> None:
     """Say what another policy would have earned on the rounds of a log.
@@ -71,23 +103,11 @@ def evaluate(
     """
     from driftbandits.logs import evaluate as value
 
-    read = _read(
-        log,
-        arm,
-        range_,
-        columns=_renamed(column),
-        layout=layout,
-        sort=sort,
-        drop_missing=drop_missing,
-        merge_names=merge_names,
-        rewards=rewards,
-        zone=zone,
-        database=database,
-    )
+    log = read()
     found = value(
-        read,
-        _target(read, target),
-        against=None if against is None else _target(read, against),
+        log,
+        _target(log, target),
+        against=None if against is None else _target(log, against),
         estimator=estimator,  # type: ignore[arg-type]  # checked there
         by=_pieces(by),
         level=level,
@@ -100,8 +120,9 @@ def evaluate(
     print_json({"target": found.target, "estimator": found.estimator, "parts": parts, **said})
 
 
+@_of_a_log
 def advise(
-    log: LogFile,
+    read: Callable[[], Any],
     out: Annotated[
         Path, typer.Option("--out", help="The page; what run and the service read stands beside it.")
     ] = Path("advice.html"),
@@ -110,16 +131,6 @@ def advise(
     ] = 0.05,
     twins: Annotated[int, typer.Option("--twins", min=2, help="Worlds in which policies play.")] = 6,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 0,
-    range_: Ends = None,
-    arm: Names = [],  # noqa: B006
-    column: Renamed = [],  # noqa: B006
-    layout: Laid = None,
-    sort: Sorted = False,
-    drop_missing: Dropped = False,
-    merge_names: Merged = False,
-    rewards: Later = None,
-    zone: Zone = None,
-    database: Database = None,
     json: Json = False,
 ) -> None:
     """Say whether the world of a log moves, how much, whether adapting pays, and what to do; write a page of it.
@@ -130,37 +141,24 @@ def advise(
     from driftbandits.logs.page import check_page
 
     check_page(out)
-    read = _read(
-        log,
-        arm,
-        range_,
-        columns=_renamed(column),
-        layout=layout,
-        sort=sort,
-        drop_missing=drop_missing,
-        merge_names=merge_names,
-        rewards=rewards,
-        zone=zone,
-        database=database,
-    )
     first = None if json else (lambda found: say(_first_words(found)))
-    advice = ask(read, false_alarm=false_alarm, twins=twins, seed=seed, show=True, first=first)
+    advice = ask(read(), false_alarm=false_alarm, twins=twins, seed=seed, show=True, first=first)
     files = advice.save(out)
-    if json:
-        chosen = advice.recommendation
-        print_json(
-            {
-                "moves": advice.moves,
-                "verdict": advice.verdict,
-                "changes": [vars(change) for change in advice.changes],
-                "recommendation": None if chosen is None else _recommended(chosen),
-                "notes": list(advice.notes),
-                "files": list(files),
-            }
-        )
+    if not json:
+        typer.echo(repr(advice))
+        say(f"Written: {', '.join(files)}")
         return
-    typer.echo(repr(advice))
-    say(f"Written: {', '.join(files)}")
+    chosen = advice.recommendation
+    print_json(
+        {
+            "moves": advice.moves,
+            "verdict": advice.verdict,
+            "changes": [vars(change) for change in advice.changes],
+            "recommendation": None if chosen is None else _recommended(chosen),
+            "notes": list(advice.notes),
+            "files": list(files),
+        }
+    )
 
 
 def _recommended(chosen: Recommendation) -> dict[str, Any]:
@@ -180,12 +178,6 @@ def _renamed(given: list[str]) -> dict[str, str]:
         if not (name and sign and own):
             raise typer.BadParameter(f"{name}{sign}{own}: write NAME=COLUMN, as arm=variant", param_hint="--column")
     return {name: own for name, _, own in pairs}
-
-
-def _read(path: Path, arms: list[str], limits: tuple[float, float] | None, **asked: Any) -> Log:
-    from driftbandits.logs import Log
-
-    return Log.read(path, arms=arms or None, reward_range=limits, **asked)
 
 
 def _target(log: Log, text: str) -> Any:

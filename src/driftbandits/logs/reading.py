@@ -64,11 +64,9 @@ def _from_table(
     problems = Problems()
     for wanted in ("arm", "reward", "probability"):
         if wanted not in table.column_names:
-            with problems.noted():
-                raise tables.missing_column(table, wanted)
+            problems.found.append(str(tables.missing_column(table, wanted)))
     if not _present(table, ("round", "time")):
-        with problems.noted():
-            raise tables.missing_column(table, "round")
+        problems.found.append(str(tables.missing_column(table, "round")))
     problems.refuse()
     if not table.num_rows:
         raise InputError("the log has no rows")
@@ -76,9 +74,7 @@ def _from_table(
     for name in _present(table, ("arm", "reward", "probability", "allowed", "law", "segment", "told")):
         with problems.noted():
             read[name] = tables.column(table, name)
-    notes: tuple[str, ...] = ()
-    if merge_names:
-        read, notes = _one_spelling(read)
+    read, notes = _one_spelling(read) if merge_names else (read, ())
     found: dict[str, Any] = {}
     with problems.noted():
         found["round"], found["time"], found["seconds"] = _rounds(table)
@@ -91,9 +87,7 @@ def _from_table(
             found["reward"] = _rewards(_numbers(read["reward"], "reward"), limits)
     if "probability" in read:
         with problems.noted():
-            probability = _numbers(read["probability"], "probability")
-            check_probabilities(probability)
-            found["probability"] = np.minimum(probability, 1.0)  # what is above is rounding
+            found["probability"] = _probabilities(_numbers(read["probability"], "probability"))
     with problems.noted():
         found["segment"], found["segment_names"] = _segments(read.get("segment"))
     if "arm" in found:
@@ -112,6 +106,11 @@ def _from_table(
     return Log(**found, reward_range=limits, arms=arms if isinstance(arms, ArmSet) else None, notes=notes)
 
 
+def _probabilities(values: Floats) -> Floats:
+    check_probabilities(values)
+    return np.minimum(values, 1.0)  # what is above is rounding
+
+
 def _one_spelling(read: Mapping[str, Column]) -> tuple[dict[str, Column], tuple[str, ...]]:
     """Names of arms and segments that differ by case, blanks or accents, as the most frequent of them."""
     found, notes = dict(read), []
@@ -123,11 +122,9 @@ def _one_spelling(read: Mapping[str, Column]) -> tuple[dict[str, Column], tuple[
         pairs = ", ".join(f"{shown(odd)} into {shown(own)}" for odd, own in list(meant.items())[:_MOST_MERGED_NAMED])
         more = f", and {len(meant) - _MOST_MERGED_NAMED} more" if len(meant) > _MOST_MERGED_NAMED else ""
         notes.append(f"{counted(len(meant), 'spelling')} of {name}s merged: {pairs}{more}")
-        allowed = read.get("allowed")
-        if name == "arm" and allowed is not None:
-            lists = tables.split(allowed) if isinstance(allowed, Texts) else allowed
-            if isinstance(lists, Lists) and isinstance(lists.entries, Texts):
-                found["allowed"] = dataclasses.replace(lists, entries=renamed(lists.entries, meant))
+        lists = _lists(read.get("allowed"))
+        if name == "arm" and isinstance(lists, Lists) and isinstance(lists.entries, Texts):
+            found["allowed"] = dataclasses.replace(lists, entries=renamed(lists.entries, meant))
     return found, tuple(notes)
 
 
@@ -137,18 +134,20 @@ def _from_trace(
     """A trace knows neither names nor how many arms there were: without `arms` those up to the last played."""
     if not len(trace):
         raise InputError("the log has no rows")
-    numbers = Numbers(trace.arm.astype(np.float64))
-    arm, names = _arms(numbers, given)
-    check_probabilities(trace.probability)
+    arm, names = _arms(Numbers(trace.arm.astype(np.float64)), given)
     return Log(
         round=np.arange(trace.start, trace.start + len(trace)),
         arm=arm,
         reward=_rewards(trace.reward.copy(), limits),
-        probability=np.minimum(trace.probability, 1.0),
+        probability=_probabilities(trace.probability),
         names=names,
         reward_range=limits,
         arms=arms if isinstance(arms, ArmSet) else None,
     )
+
+
+def _nothing(_: int) -> str:
+    return "nothing"
 
 
 def _present(table: Any, names: Sequence[str]) -> list[str]:
@@ -264,7 +263,7 @@ def _whole_rounds(column: Column) -> Ints:
 
 def _offered_names(column: Column | None) -> tuple[str, ...]:
     """Names that occur among the arms offered: some may never have been played."""
-    lists = tables.split(column) if isinstance(column, Texts) else column
+    lists = _lists(column)
     return lists.entries.distinct if isinstance(lists, Lists) and isinstance(lists.entries, Texts) else ()
 
 
@@ -298,7 +297,7 @@ def _by_name(column: Column, given: tuple[str, ...] | None) -> Column:
 
 def _named_arms(column: Texts, given: tuple[str, ...] | None, offered: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
     missing = column.codes < 0
-    refuse_rows(missing, "arm", "must be there", lambda _: "nothing", "every row needs its arm")
+    refuse_rows(missing, "arm", "must be there", _nothing, "every row needs its arm")
     names = tuple(sorted({*column.distinct, *offered})) if given is None else given
     place = {name: k for k, name in enumerate(names)}
     unknown = [name for name in column.distinct if name not in place]
@@ -322,21 +321,24 @@ def _rewards(values: Floats, limits: tuple[float, float] | None) -> Floats:
     return values
 
 
+def _lists(column: Column | None) -> Column | None:
+    """Texts such as "a|b|c" as lists."""
+    return tables.split(column) if isinstance(column, Texts) else column
+
+
 def _allowed(column: Column | None, arm: Ints, names: tuple[str, ...]) -> Bools | None:
-    if column is None:
+    lists = _lists(column)
+    if lists is None:
         return None
-    lists = tables.split(column) if isinstance(column, Texts) else column
     if not isinstance(lists, Lists):
         raise InputError("column 'allowed' must be lists of arms, or texts such as 'a|b|c'")
     size = len(names)
     check_memory(len(arm) * size, f"{len(arm):,} masks of {size:,} arms", cure="leave the column out")
     cure = "list the arms that could be chosen; leave the column out where all could"
-    refuse_rows(lists.missing, "allowed", "must be there", lambda _: "nothing", cure)
+    refuse_rows(lists.missing, "allowed", "must be there", _nothing, cure)
     entries = lists.entries
-    if isinstance(entries, Numbers) and entries.flags:
-        mask = _flags(lists, entries.values, size)
-    else:
-        mask = _members(lists, names)
+    flags = entries.values if isinstance(entries, Numbers) and entries.flags else None
+    mask = _members(lists, names) if flags is None else _flags(lists, flags, size)
     here = np.arange(len(arm))
     refuse_rows(np.asarray(~mask.any(axis=1)), "allowed", "offers no arm", lambda _: "an empty list", cure)
     refuse_rows(~mask[here, arm], "allowed", "lacks the arm that was played", lambda k: shown(names[arm[k]]), cure)
@@ -396,11 +398,11 @@ def _laws(column: Column | None, arm: Ints, probability: Floats, size: int) -> F
 def _segments(column: Column | None) -> tuple[Ints | None, tuple[str, ...]]:
     if column is None:
         return None, ()
+    values = np.empty(0) if isinstance(column, Texts) else _numbers(column, "segment")
+    missing = column.codes < 0 if isinstance(column, Texts) else np.isnan(values)
+    refuse_rows(missing, "segment", "must be there", _nothing, "name one for every row")
     if isinstance(column, Texts):
-        refuse_rows(column.codes < 0, "segment", "must be there", lambda _: "nothing", "name one for every row")
         return column.codes, column.distinct
-    values = _numbers(column, "segment")
-    refuse_rows(np.isnan(values), "segment", "must be there", lambda _: "nothing", "name one for every row")
     distinct, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.int64), tuple(f"{value:g}" for value in distinct)
 
@@ -415,7 +417,7 @@ def _contexts(table: Any) -> tuple[Floats | None, tuple[str, ...]]:
         with problems.noted():
             read = tables.column(table, name)
             if isinstance(read, Texts):
-                refuse_rows(read.codes < 0, name, "must be there", lambda _: "nothing", "write a word for unknown")
+                refuse_rows(read.codes < 0, name, "must be there", _nothing, "write a word for unknown")
                 if len(read.distinct) > _MOST_WORDS:
                     number = f"{len(read.distinct):,} different words"
                     raise InputError(f"column {name!r} has {number}, and {_MOST_WORDS} are the most of a context")
@@ -439,7 +441,5 @@ def _told(column: Column | None, clock: Ints | Floats, reward: Floats, *, dates:
     told = column.values
     known = ~np.isnan(reward)
     check_told(told, clock, known)
-    refuse_rows(
-        known & np.isnan(told), "told", "must be there where a reward is", lambda _: "nothing", "say when it came"
-    )
+    refuse_rows(known & np.isnan(told), "told", "must be there where a reward is", _nothing, "say when it came")
     return told
