@@ -60,8 +60,8 @@ def coverage(logs: int) -> list[str]:
 def _value(name: str, seed: int, found: dict[tuple[str, Estimator], Floats]) -> None:
     """Put into each row of `found` the truth, the value and the ends of both intervals."""
     log, means, laws = world_and_laws(name, seed)
-    fitted = estimators.fit(log)  # once for all that use it, which is most of the time
-    with mock.patch.object(estimators, "fit", return_value=fitted):
+    fitted = estimators.predict(estimators.bin_rewards(log))  # once for all that use it, which is most of the time
+    with mock.patch.object(estimators, "predict", return_value=fitted):
         values = {key: db.logs.evaluate(log, laws[key[0]], estimator=key[1]).whole for key in found}
     for (target, one), row in found.items():
         whole = values[target, one]
@@ -165,7 +165,7 @@ def _ratio(world: Environment, kind: type[db.Policy]) -> float:
     errors = np.zeros(2)
     for number in range(SUITE_LOGS):
         log = logged(world, kind, FIRST_SEED + number)
-        predictions = estimators.fit(log).predictions.mean
+        predictions = estimators.predict(estimators.bin_rewards(log)).mean
         for law in rng.dirichlet(np.full(len(world.arms), 0.3), SUITE_LAWS):
             truth, shares = float((means @ law).mean()), shares_of(log, law)[0]
             terms = (estimators.terms_of(log, shares, "ips", None), estimators.terms_of(log, shares, "dr", predictions))

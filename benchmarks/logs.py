@@ -26,7 +26,7 @@ from driftbandits.environments import Environment
 from driftbandits.logs import Log
 from driftbandits.logs import twins as posterior
 from driftbandits.logs.changes import find_changes
-from driftbandits.logs.estimators import Estimator
+from driftbandits.logs.estimators import Estimator, bin_rewards
 from driftbandits.logs.twins import FIXED, Player, fixed_regret, play_twins, policy_of
 
 Result = TypeVar("Result")
@@ -85,7 +85,7 @@ def correlation(world: Environment, kind: type[db.Policy], seed: int) -> float:
     """Spearman's correlation of five policies' regrets in twins and in the world; four where masks leave one out."""
     trace = db.simulate(kind(world.arms, seed=seed, reward_range=world.reward_range), world, seed=seed)
     log = replay_log(world, trace)
-    bins = posterior.bins_of(log)
+    bins = bin_rewards(log, most=posterior.BINS)
     found = find_changes(log)
     fresh = sorted({int(bins.of_row[one.row]) for one in found.changes} - {0})
     tried = [posterior.fit(bins, one) for one in posterior.hypotheses(log, found.movement, fresh)]

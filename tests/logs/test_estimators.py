@@ -76,7 +76,7 @@ def test_estimators_are_those_of_open_bandit_pipeline(log):
     from obp import ope
 
     law, size = np.array([0.1, 0.2, 0.3, 0.4]), len(log)
-    predicted = estimators.fit(log).predictions.mean
+    predicted = estimators.predict(estimators.bin_rewards(log)).mean
     given = {
         "reward": log.reward,
         "action": log.arm,

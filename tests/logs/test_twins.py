@@ -72,7 +72,7 @@ def test_filter_and_samples_agree_with_one_big_linear_system(bins, hypothesis):
 @pytest.mark.parametrize(("world", "kind"), [("still", "still"), ("drift", "drifts")])
 def test_the_right_kind_of_world_has_the_weight(world, kind):
     log = logged(moving_means(world, 1_500, 4, seed=1), 0)
-    bins = twins.bins_of(log)
+    bins = bin_rewards(log, most=twins.BINS)
     fitted = [twins.fit(bins, one, keep=False) for one in twins.hypotheses(log, Movement("still", 0.0), [])]
     weights = twins.weights_of(fitted)
     best = sum(w for w, one in zip(weights, fitted, strict=True) if one.hypothesis.kind == kind)
@@ -116,7 +116,7 @@ def test_twins_offer_what_the_log_offered():
     allowed = np.random.default_rng(0).random((400, 4)) < 0.6
     allowed[np.arange(400), base.arm] = True
     log = dataclasses.replace(base, allowed=allowed)
-    bins = twins.bins_of(log)
+    bins = bin_rewards(log, most=twins.BINS)
     fitted = twins.fit(bins, twins.hypotheses(log, Movement("still", 0.0), [])[0])
     world = sample_world(log, bins, fitted, cell_arms(log), 0, 0)[1]
     np.testing.assert_array_equal(world.allowed(0, 400), allowed)
@@ -155,7 +155,7 @@ def test_a_long_log_is_played_whole_with_a_round_for_several_rows(monkeypatch):
     arm = rng.integers(0, 2, 1_000)
     reward = (rng.random(1_000) < means[np.arange(1_000), arm]).astype(float)
     log = Log(np.arange(1_000), arm, reward, np.full(1_000, 0.5), ("a", "b"))
-    bins = twins.bins_of(log)
+    bins = bin_rewards(log, most=twins.BINS)
     hypothesis = twins.hypotheses(log, Movement("switches", 9.0), [bins.of_row[500]])[-1]
     fitted = twins.fit(bins, hypothesis)
     twin, world = sample_world(log, bins, fitted, cell_arms(log), 0, 0)

@@ -85,14 +85,12 @@ def _of_a_log(command: Callable[..., None]) -> Callable[..., None]:
 def evaluate(
     read: Callable[[], Any],
     target: Annotated[
-        str,
-        typer.Option("--target", help="An arm by name, best, uniform, log, or a law as in '0.5,0.3,0.2'."),
+        str, typer.Option("--target", help="An arm by name, best, uniform, log, or a law as in '0.5,0.3,0.2'.")
     ] = "best",
     against: Annotated[str | None, typer.Option("--against", help="A second target: values the difference.")] = None,
     estimator: Annotated[str, typer.Option("--estimator", help="dr, ips, snips, clipped or direct.")] = "dr",
     by: Annotated[
-        str | None,
-        typer.Option("--by", help="A number of windows, their ends as in '1000,2000', changes, or segment."),
+        str | None, typer.Option("--by", help="A number of windows, their ends as in '1000,2000', changes, or segment.")
     ] = None,
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
     json: Json = False,

@@ -18,7 +18,7 @@ from driftbandits.logs import changes as log_changes
 from driftbandits.logs import twins as worlds
 from driftbandits.logs.changes import Changes, LogChange
 from driftbandits.logs.contexts import ContextGain, context_gain
-from driftbandits.logs.estimators import Bins
+from driftbandits.logs.estimators import Bins, bin_rewards
 from driftbandits.logs.log import Log, cell_count, cell_name, cells_of, clock_words, merged, suspicious_arms
 from driftbandits.logs.movement import Movement, Season
 from driftbandits.logs.recommendation import Recommendation, recommend
@@ -301,7 +301,7 @@ def diagnose(
 def _believe(log: Log, found: Changes, seed: int) -> Beliefs:
     """Weigh all hypotheses, then keep those with weight, whole."""
     log = merged(log)
-    bins = worlds.bins_of(log)
+    bins = bin_rewards(log, most=worlds.BINS)
     fresh = sorted({int(bins.of_row[change.row]) for change in found.changes} - {0})
     tried = [worlds.fit(bins, one, keep=False) for one in worlds.hypotheses(log, found.movement, fresh)]
     weights = worlds.weights_of(tried)
@@ -320,7 +320,8 @@ def _change(log: Log, change: LogChange, since: int, until: int) -> AdvisedChang
     moved = _moved(log, change, since, until)
     when, low, high, found = (float(clock[row]) for row in (change.row, *change.interval, change.found))
     named = "; ".join(
-        f"{label(m.name)} {m.word} from {m.before:.3g} to {m.after:.3g}" for m in moved[:_MOST_ARMS_NAMED]
+        f"{label(name)} {'rose' if after > before else 'fell'} from {before:.3g} to {after:.3g}"
+        for name, before, after in moved[:_MOST_ARMS_NAMED]
     )
     more = f", and {len(moved) - _MOST_ARMS_NAMED} more" if len(moved) > _MOST_ARMS_NAMED else ""
     what = f"{named}{more}" if moved else "several arms, none clearly by itself"
@@ -328,7 +329,7 @@ def _change(log: Log, change: LogChange, since: int, until: int) -> AdvisedChang
         f"Around {clock_words(log, when)} (95 %: {_plain(log, low)} to {_plain(log, high)}) rewards changed: {what}. "
         f"It shows from {clock_words(log, found)} on."
     )
-    names = tuple(one.name for one in moved)
+    names = tuple(name for name, *_ in moved)
     return AdvisedChange(when, low, high, found, names, change.common or len(names) > len(log.names) // 2, words)
 
 
@@ -336,21 +337,7 @@ def _plain(log: Log, when: float) -> str:
     return clock_words(log, when).removeprefix("round ").removeprefix("time ")
 
 
-@dataclass(frozen=True)
-class _Moved:
-    """An arm (in a segment) whose mean reward moved."""
-
-    name: str
-    before: float
-    after: float
-    deviations: float
-
-    @property
-    def word(self) -> str:
-        return "rose" if self.after > self.before else "fell"
-
-
-def _moved(log: Log, change: LogChange, since: int, until: int) -> list[_Moved]:
+def _moved(log: Log, change: LogChange, since: int, until: int) -> list[tuple[str, float, float]]:
     """Arms whose means before and after differ by more than four standard errors, and those with evidence."""
     cells, rows = cells_of(log), np.arange(len(log))
     number = cell_count(log)
@@ -370,7 +357,7 @@ def _moved(log: Log, change: LogChange, since: int, until: int) -> list[_Moved]:
     if not change.common:
         named[list(change.cells)] |= able[list(change.cells)]
     order = np.argsort(-np.abs(deviations))
-    return [_Moved(cell_name(log, int(k)), float(m1[k]), float(m2[k]), float(deviations[k])) for k in order if named[k]]
+    return [(cell_name(log, int(k)), float(m1[k]), float(m2[k])) for k in order if named[k]]
 
 
 def _verdict(

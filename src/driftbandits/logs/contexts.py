@@ -19,9 +19,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
-from driftbandits.logs.estimators import local_variance
+from driftbandits.logs.estimators import Terms, mean_and_ends
 from driftbandits.logs.log import Log
 from driftbandits.types import Bools, Floats, Ints
 
@@ -52,9 +51,8 @@ class ContextGain:
         if self.low > 0:
             return f"Using the contexts would have earned {self.gain:.3g} more per round than one arm for all ({sure})."
         if self.high < 0:
-            return (
-                f"Using the contexts would have earned {-self.gain:.3g} less per round than one arm for all ({sure})."
-            )
+            less = f"{-self.gain:.3g} less per round than one arm for all"
+            return f"Using the contexts would have earned {less} ({sure})."
         return f"Whether contexts would pay is open: {self.gain:+.3g} per round against one arm for all ({sure})."
 
 
@@ -75,9 +73,7 @@ def context_gain(log: Log) -> ContextGain | None:
         agreed += agreeing
     if agreed < _LEAST_AGREEING:
         return ContextGain(*nothing, f"this log cannot tell, it did what they ask for in {agreed} rows only")
-    gain = float(terms.mean())
-    half = float(ndtri(0.5 + 0.5 * _LEVEL)) * math.sqrt(local_variance(terms)) / size
-    return ContextGain(gain, gain - half, gain + half, size, names)
+    return ContextGain(*mean_and_ends(Terms(terms, terms, terms), level=_LEVEL), size, names)
 
 
 def _standardised(context: Floats) -> Floats:

@@ -40,7 +40,6 @@ rewards is expected to be as all rewards so far were on average.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -113,29 +112,20 @@ def bin_rewards(log: Log, *, most: int | None = None) -> Bins:
 class Predictions:
     """What earlier bins say of every bin, and how well each hypothesis (q, s) did.
 
-    mean : (bins, cells); rate, start : (H,), q and s; evidence : (H,), log likelihoods; noise : (H,), variances
+    mean : (bins, cells), of `bins`; rate, start : (H,), q and s; evidence : (H,), log likelihoods; noise : (H,),
+        variances
     """
 
+    bins: Bins
     mean: Floats
     rate: Floats
     start: Floats
     evidence: Floats
     noise: Floats
 
-    @property
-    def weights(self) -> Floats:
-        """Of the hypotheses, (H,), adding up to 1."""
-        shares = np.exp(self.evidence - self.evidence.max())
-        return np.asarray(shares / shares.sum())
 
-    @property
-    def best(self) -> int:
-        """The hypothesis that predicted best."""
-        return int(self.evidence.argmax())
-
-
-def predict(bins: Bins, *, fresh: Collection[int] = ()) -> Predictions:
-    """Predict every bin from those before it; at bins `fresh` a world begins of which only the level is known."""
+def predict(bins: Bins) -> Predictions:
+    """Predict every bin from those before it."""
     rate, start = (grid.ravel() for grid in np.meshgrid(RATES, STARTS, indexing="ij"))
     mean = np.zeros((len(rate), bins.cells))
     variance = np.broadcast_to(start[:, None], mean.shape).copy()
@@ -147,9 +137,6 @@ def predict(bins: Bins, *, fresh: Collection[int] = ()) -> Predictions:
     weights = np.full(len(rate), 1.0 / len(rate))
     for b in range(len(bins)):
         level = total / number if number else 0.0
-        if b in fresh:
-            seen[:] = False
-            variance[:] = start[:, None]
         predicted[b] = np.where(seen, weights @ mean, level)
         entries = slice(bins.firsts[b], bins.firsts[b + 1])
         cell, count, reward = bins.cell[entries], bins.count[entries], bins.mean[entries]
@@ -178,7 +165,7 @@ def predict(bins: Bins, *, fresh: Collection[int] = ()) -> Predictions:
         passed += float(bins.rows[b])
     spread = max(squares / max(number, 1.0) - (total / max(number, 1.0)) ** 2, _LEAST_VARIANCE)
     noise = (_FIRST_DEGREES * spread + errors) / (_FIRST_DEGREES + degrees)
-    return Predictions(predicted, rate, start, logs, noise)
+    return Predictions(bins, predicted, rate, start, logs, noise)
 
 
 def _surprise(error: Floats, gain: Floats, noise: Floats, degrees: float) -> Floats:
@@ -368,26 +355,11 @@ def _boundary(spread: float, alpha: float) -> float:
     return math.sqrt(first**2 * spread * logs + (second * logs) ** 2) + second * logs
 
 
-@dataclass(frozen=True)
-class Fit:
-    """Rewards in bins, and what was predicted of them."""
-
-    bins: Bins
-    predictions: Predictions
-
-
-def fit(log: Log) -> Fit:
-    """Predictions of every bin of a log from those before it."""
-    bins = bin_rewards(log)
-    return Fit(bins, predict(bins))
-
-
-def direct_ends(fitted: Fit, weights: Floats, rows: int, *, level: float) -> tuple[float, float, float]:
+def direct_ends(predictions: Predictions, weights: Floats, rows: int, *, level: float) -> tuple[float, float, float]:
     """Posterior mean, and interval, of a weighted sum of rewards divided by `rows`; weights: (bins, cells)."""
-    predictions = fitted.predictions
-    best = predictions.best
+    best = int(predictions.evidence.argmax())
     rate, start, noise = (float(part[best]) for part in (predictions.rate, predictions.start, predictions.noise))
-    mean, variance = posterior_total(fitted.bins, weights, rate=rate, start=start, noise=noise)
+    mean, variance = posterior_total(predictions.bins, weights, rate=rate, start=start, noise=noise)
     half = float(ndtri(0.5 + 0.5 * level)) * math.sqrt(variance) / rows
     return mean / rows, mean / rows - half, mean / rows + half
 

@@ -33,7 +33,7 @@ from driftbandits._util.seeding import stream
 from driftbandits.errors import InputError
 from driftbandits.logs import estimators
 from driftbandits.logs.changes import Piece, find_changes, pieces_of
-from driftbandits.logs.estimators import ESTIMATORS, Estimator, Fit, Terms, local_variance
+from driftbandits.logs.estimators import ESTIMATORS, Estimator, Terms, local_variance
 from driftbandits.logs.log import Log, suspicious_arms
 from driftbandits.logs.targets import Shares, Target, shares_of
 from driftbandits.policies import Policy
@@ -282,7 +282,8 @@ class _Valuing:
         self.counted = np.ones(len(self.log), dtype=bool)
         self.shares = self._shares(target)
         self.against = None if against is None else self._shares(against)
-        self.fit = estimators.fit(self.log) if estimator in ("dr", "direct") else None
+        fitted = estimator in ("dr", "direct")
+        self.fit = estimators.predict(estimators.bin_rewards(self.log)) if fitted else None
         self.terms = self._terms()
         self.missing = np.max([unsupported(self.log, own) for own in self._targets()], axis=0)
         self._doubt()
@@ -322,7 +323,7 @@ class _Valuing:
         return Shares(f"the best fixed arm, {self.log.names[arm]}", constant=shares.constant)
 
     def _terms(self) -> Terms:
-        predicted = self.fit.predictions.mean if self.fit is not None and self.estimator == "dr" else None
+        predicted = self.fit.mean if self.fit is not None and self.estimator == "dr" else None
         terms = estimators.terms_of(self.log, self.shares, self.estimator, predicted)
         if self.against is None:
             return terms
@@ -383,7 +384,11 @@ class _Valuing:
     def _ends(self, terms: Terms, rows: Bools, level: float) -> tuple[float, float, float]:
         known_laws = not self.shares.own and (self.against is None or not self.against.own)
         if self.estimator == "direct" and self.fit is not None and known_laws:
-            weights = self._bin_weights(self.fit, rows)
+            own, other = (
+                0.0 if one is None else estimators.bin_weights(self.log, one, self.fit.bins, rows)
+                for one in (self.shares, self.against)
+            )
+            weights = np.asarray(own - other)
             return estimators.direct_ends(self.fit, weights, int(np.count_nonzero(rows)), level=level)
         if self.estimator != "snips":
             return estimators.mean_and_ends(terms, level=level)
@@ -391,12 +396,6 @@ class _Valuing:
         own = estimators.weights_of(log, self.shares.take(rows))
         others = None if self.against is None else estimators.weights_of(log, self.against.take(rows))
         return estimators.self_normalised(log.reward, own, others, level=level)
-
-    def _bin_weights(self, fit: Fit, rows: Bools) -> Floats:
-        weights = estimators.bin_weights(self.log, self.shares, fit.bins, rows)
-        if self.against is None:
-            return weights
-        return weights - estimators.bin_weights(self.log, self.against, fit.bins, rows)
 
 
 def best_arm(log: Log) -> int:
@@ -422,9 +421,8 @@ def best_arm(log: Log) -> int:
 def replay(log: Log, policy: Policy, *, by: Any, level: float) -> Evaluation:
     """The mean reward of a new policy over the rows it accepts; with by="changes", a new one for every stretch."""
     if policy.rounds:
-        raise InputError(
-            f"a policy that is replayed must be new; this one has played {counted(policy.rounds, 'round')}"
-        )
+        played = counted(policy.rounds, "round")
+        raise InputError(f"a policy that is replayed must be new; this one has played {played}")
     if len(policy.arms) != len(log.names):
         raise InputError(f"the policy has {counted(len(policy.arms), 'arm')} and the log {len(log.names)}")
     if log.allowed is not None:
@@ -441,10 +439,8 @@ def replay(log: Log, policy: Policy, *, by: Any, level: float) -> Evaluation:
 
 
 def _estimate(log: Log, policy: Policy, piece: Piece, level: float, *, check: bool) -> Estimate:
-    from scipy.special import ndtri
-
     rows = log.take(piece.rows)
-    refused = _no_choice(rows) or (_refusal(rows) if check else "")
+    refused = _refusal(rows, check=check)
     rewards = np.empty(0) if refused else _accepted(rows, policy)
     if not refused and len(rewards) < LEAST_ACCEPTED:
         least = float(rows.probability.min())
@@ -454,24 +450,19 @@ def _estimate(log: Log, policy: Policy, piece: Piece, level: float, *, check: bo
         )
     if refused:
         return Estimate(piece.label, len(rows), *NO_NUMBERS, float(len(rewards)), math.nan, refused)
-    value = float(rewards.mean())
-    half = float(ndtri(0.5 + 0.5 * level)) * math.sqrt(local_variance(rewards)) / len(rewards)
-    largest = float(1.0 / rows.probability.min())
-    ends = (value, value - half, value + half, math.nan, math.nan)
-    return Estimate(piece.label, len(rows), *ends, float(len(rewards)), largest)
+    ends = estimators.mean_and_ends(Terms(rewards, rewards, rewards), level=level)
+    return Estimate(
+        piece.label, len(rows), *ends, *NO_NUMBERS[3:], float(len(rewards)), float(1.0 / rows.probability.min())
+    )
 
 
-def _no_choice(log: Log) -> str:
-    """Refuse logs in which arms were certain: rejection sampling would never accept other arms there."""
+def _refusal(log: Log, *, check: bool) -> str:
+    """Why a log cannot be replayed: arms were certain, so that others would never be accepted, or its world moves."""
     rows = int(np.count_nonzero(certain(log)))
-    if rows <= MOST_UNSUPPORTED * len(log):
-        return ""
-    return f"this log cannot tell: in {rows:,} of {counted(len(log), 'row')} the policy that logged had no choice"
-
-
-def _refusal(log: Log) -> str:
-    found = find_changes(log)
-    if found.movement.kind == "still":
+    if rows > MOST_UNSUPPORTED * len(log):
+        return f"this log cannot tell: in {rows:,} of {counted(len(log), 'row')} the policy that logged had no choice"
+    found = find_changes(log) if check else None
+    if found is None or found.movement.kind == "still":
         return ""
     first = f" (first at row {found.changes[0].row})" if found.changes else ""
     return (

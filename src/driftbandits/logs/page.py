@@ -272,10 +272,7 @@ def _moving(advice: Advice) -> Section:
     shown = arm_courses(advice)
     which = "all arms" if beliefs is not None and len(shown) == len(beliefs.names) else f"the {len(shown)} best arms"
     arms = f"Estimated rewards of {which}, those first that were best most often, with 95 % bands."
-    images = (
-        _image(advice, draw_rewards, caption),
-        _image(advice, draw_arms, arms),
-    )
+    images = (_image(advice, draw_rewards, caption), _image(advice, draw_arms, arms))
     chance = f"{100 * advice.false_alarm:g} %"
     promise = f"If nothing moved, something would be reported with a probability of about {chance} at most."
     return Section("1. Does the world move?", (promise, *lines), images)

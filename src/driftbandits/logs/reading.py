@@ -28,10 +28,7 @@ _MOST_WORDS = 50  # of a column of contexts
 
 
 def read_log(
-    source: Any,
-    arms: ArmSet | Sequence[str] | None,
-    reward_range: tuple[float, float] | None,
-    preparation: Preparation,
+    source: Any, arms: ArmSet | Sequence[str] | None, reward_range: tuple[float, float] | None, preparation: Preparation
 ) -> Log:
     """See `Log.read`."""
     limits = _check_range(reward_range)
@@ -80,8 +77,7 @@ def _from_table(
         found["round"], found["time"], found["seconds"] = _rounds(table)
     if "arm" in read:
         with problems.noted():
-            offered = _offered_names(read.get("allowed"))
-            found["arm"], found["names"] = _arms(_by_name(read["arm"], given), given, offered)
+            found["arm"], found["names"] = _arms(_by_name(read["arm"], given), given, _lists(read.get("allowed")))
     if "reward" in read:
         with problems.noted():
             found["reward"] = _rewards(_numbers(read["reward"], "reward"), limits)
@@ -134,7 +130,7 @@ def _from_trace(
     """A trace knows neither names nor how many arms there were: without `arms` those up to the last played."""
     if not len(trace):
         raise InputError("the log has no rows")
-    arm, names = _arms(Numbers(trace.arm.astype(np.float64)), given)
+    arm, names = _arms(Numbers(trace.arm.astype(np.float64)), given, None)
     return Log(
         round=np.arange(trace.start, trace.start + len(trace)),
         arm=arm,
@@ -261,17 +257,12 @@ def _whole_rounds(column: Column) -> Ints:
     return rounds
 
 
-def _offered_names(column: Column | None) -> tuple[str, ...]:
-    """Names that occur among the arms offered: some may never have been played."""
-    lists = _lists(column)
-    return lists.entries.distinct if isinstance(lists, Lists) and isinstance(lists.entries, Texts) else ()
-
-
-def _arms(column: Column, given: tuple[str, ...] | None, offered: tuple[str, ...] = ()) -> tuple[Ints, tuple[str, ...]]:
+def _arms(column: Column, given: tuple[str, ...] | None, offered: Column | None) -> tuple[Ints, tuple[str, ...]]:
     if isinstance(column, Lists) or (isinstance(column, Numbers) and (column.dates or column.flags)):
         raise InputError("column 'arm' must have one name or position per row; dates, True and False are neither")
-    if isinstance(column, Texts):
-        return _named_arms(column, given, offered)
+    if isinstance(column, Texts):  # some may be offered, and never played
+        texts = isinstance(offered, Lists) and isinstance(offered.entries, Texts)
+        return _named_arms(column, given, offered.entries.distinct if texts else ())  # type: ignore[union-attr]
     values = column.values
     refuse_rows(np.isnan(values), "arm", "must be there", values, "every row needs its arm")
     whole = (values == np.floor(values)) & (values >= 0) & (values < _MOST_EXACT)

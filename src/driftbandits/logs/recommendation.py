@@ -153,12 +153,7 @@ class Recommendation:
 
         players: list[Any] = [{"name": self.policy, "label": "recommended", "settings": dict(self.settings)}]
         players += [name for name in ("GPUCB", "Uniform") if name != self.policy]
-        values = {
-            "title": "A twin of the log",
-            "environment": {"name": world},
-            "policies": players,
-            "seeds": 3,
-        }
+        values = {"title": "A twin of the log", "environment": {"name": world}, "policies": players, "seeds": 3}
         return f"# driftbandits run this file\n{yaml.safe_dump(values, sort_keys=False, allow_unicode=True)}"
 
     def service_file(self, log: Log, name: str) -> str:

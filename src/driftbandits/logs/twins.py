@@ -40,7 +40,7 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.environments import Environment, Tabular
 from driftbandits.environments.noise import BernoulliNoise, Noise, TruncatedGaussianNoise
 from driftbandits.errors import DoubtWarning
-from driftbandits.logs.estimators import Bins, bin_rewards
+from driftbandits.logs.estimators import Bins
 from driftbandits.logs.log import Log, cell_arms, cell_count, is_masked, offered
 from driftbandits.logs.movement import Movement
 from driftbandits.policies import GPUCB, AutoBandit, CalibratedOPKB, Policy, SlidingWindowGPUCB
@@ -125,11 +125,6 @@ def _kernels(log: Log) -> dict[str, Floats]:
         name: np.hstack([math.sqrt(1.0 - LEVEL_SHARE) * phi, np.full((size, 1), math.sqrt(LEVEL_SHARE))])
         for name, phi in kernels.items()
     }
-
-
-def bins_of(log: Log) -> Bins:
-    """Rewards in bins."""
-    return bin_rewards(log, most=BINS)
 
 
 def fit(bins: Bins, hypothesis: Hypothesis, *, keep: bool = True) -> Fitted:
