@@ -412,6 +412,7 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
     ),
     "log-times": lambda: _of_logs("log-times", logs.time_numbers, 1, logs.PLAYERS),
     "detectors": lambda: _of_benchmark("detectors"),
+    "estimators": lambda: _of_benchmark("estimators", ("Exp3S", "Uniform")),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,
