@@ -232,3 +232,11 @@ def test_the_page_says_which_arms_it_shows_and_does_not_deny_a_change_it_found(s
     assert "Estimated rewards of all arms" in page
     assert "this log is too noisy" not in page
     assert "this measure, which compares single arms" in page
+
+
+def test_a_page_that_cannot_be_written_is_refused_with_nothing_beside_it(switched, tmp_path):
+    for path, message in ((tmp_path, "is a folder"), (tmp_path / "none" / "advice.html", "there is no folder")):
+        with pytest.raises(InputError, match=message):
+            switched.save(path)
+    assert not list(tmp_path.parent.glob(f"{tmp_path.name}[._]*"))
+    assert not list(tmp_path.iterdir())

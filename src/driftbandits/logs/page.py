@@ -19,7 +19,7 @@ from driftbandits._util.checks import check_path
 from driftbandits._util.files import write_whole
 from driftbandits._util.intervals import share_interval
 from driftbandits.environments import Tabular
-from driftbandits.errors import MissingExtraError
+from driftbandits.errors import InputError, MissingExtraError
 from driftbandits.logs.advising import Advice
 from driftbandits.logs.estimators import local_variance
 from driftbandits.logs.log import Log, arms_of, cell_arms, is_masked
@@ -212,6 +212,10 @@ class Section:
 def check_page(path: str | os.PathLike[str]) -> None:
     """Refuse what would keep the page from being written, before the work that it shows is done."""
     check_path("the page's path must be a name such as 'advice.html'", path)
+    page = Path(path).absolute()
+    if page.is_dir() or not os.access(page.parent, os.W_OK):
+        what = "is a folder" if page.is_dir() else f"cannot be written: there is no folder {page.parent} of yours"
+        raise InputError(f"{path} {what}; name a file such as advice.html in a folder that is there")
     try:
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
