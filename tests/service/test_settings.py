@@ -11,7 +11,7 @@ from tests.pages import ROOT
 
 
 def test_flags_then_environment_then_file(tmp_path, monkeypatch):
-    file = tmp_path / "live.toml"
+    file = tmp_path / "service.toml"
     file.write_text('port = 1\nhost = "127.0.0.2"\nlog_level = "debug"\n')
     monkeypatch.setenv("DRIFTBANDITS_HOST", "127.0.0.3")
     monkeypatch.setenv("DRIFTBANDITS_PORT", "2")
@@ -34,7 +34,7 @@ def test_wrong_values_say_so(given, words):
 
 
 def test_wrong_files_say_so(tmp_path):
-    file = tmp_path / "live.toml"
+    file = tmp_path / "service.toml"
     file.write_text("prot = 1")
     with pytest.raises(InputError, match="did you mean 'port'"):
         read_settings({}, file)
@@ -53,7 +53,7 @@ def test_which_hosts_are_this_machine(host, local):
 def test_every_setting_is_a_flag_and_stands_in_the_table():
     flags = set(live.serve.__annotations__) - {"config", "return"}
     assert flags == set(Settings.model_fields)
-    page = (ROOT / "docs" / "live.md").read_text()
+    page = (ROOT / "docs" / "service.md").read_text()
     rows = re.findall(r"^\| `--([\w-]+)` \| `(\w+)` \| `(.*?)` \|", page, flags=re.MULTILINE)
     assert {flag.replace("-", "_") for flag, _, _ in rows} == flags
     for flag, variable, usual in rows:
@@ -72,7 +72,7 @@ def test_a_misspelt_variable_is_refused(monkeypatch):
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path):
-    file = tmp_path / "live.toml"
+    file = tmp_path / "service.toml"
     file.write_bytes(b"port = \xff")
     with pytest.raises(InputError, match=r"service\.toml is not TOML"):
         read_settings({}, file)

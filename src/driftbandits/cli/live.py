@@ -31,6 +31,16 @@ def _open(url: str, *, create: bool = False) -> Database:
     return live.open(url, create=create)
 
 
+def _show(rows: list[dict[str, Any]], json: bool, *, none: str) -> None:
+    """A list for programs or for people, to whom `none` is said in place of an empty one."""
+    if json:
+        print_json(rows)
+    elif rows:
+        print_table(rows)
+    else:
+        say(none)
+
+
 @experiments.command("create")
 def create(
     name: Name,
@@ -57,12 +67,7 @@ def list_all(database: Where = USUAL, json: Json = False) -> None:
     """List the experiments of a database."""
     with _open(database) as opened:
         rows = [_row(opened, name) for name in opened.names()]
-    if json:
-        print_json(rows)
-    elif rows:
-        print_table(rows)
-    else:
-        say("there are no experiments yet; make one with: driftbandits experiments create NAME FILE")
+    _show(rows, json, none="there are no experiments yet; make one with: driftbandits experiments create NAME FILE")
 
 
 def _row(database: Database, name: str) -> dict[str, Any]:
@@ -204,21 +209,19 @@ def make_key(
     database: Where = USUAL,
 ) -> None:
     """Make a key and print it; it is shown this once."""
-    from driftbandits import live
     from driftbandits.service.keys import create_key
 
-    with live.open(database) as opened:
+    with _open(database, create=True) as opened:
         typer.echo(create_key(opened, name, scope, per_minute=per_minute, days=days))
     say("keep it: the database has its hash alone. Within two seconds every request needs a key")
 
 
 @keys.command("list")
-def list_keys_(database: Where = USUAL, json: Json = False) -> None:
+def show_keys(database: Where = USUAL, json: Json = False) -> None:
     """List the keys of a database, without their secrets."""
-    from driftbandits import live
     from driftbandits.service.keys import list_keys
 
-    with live.open(database, create=False) as opened:
+    with _open(database) as opened:
         found = list_keys(opened)
     rows = [
         {
@@ -232,12 +235,7 @@ def list_keys_(database: Where = USUAL, json: Json = False) -> None:
         }
         for row in found
     ]
-    if json:
-        print_json(rows)
-    elif rows:
-        print_table(rows)
-    else:
-        say("there are no keys: only this machine is served, without one")
+    _show(rows, json, none="there are no keys: only this machine is served, without one")
 
 
 @keys.command("rotate")
@@ -247,10 +245,9 @@ def rotate(
     database: Where = USUAL,
 ) -> None:
     """Make a new key like an old one, which ends after a while, and print it; it is shown this once."""
-    from driftbandits import live
     from driftbandits.service.keys import rotate_key
 
-    with live.open(database, create=False) as opened:
+    with _open(database) as opened:
         typer.echo(rotate_key(opened, ident, hours=hours))
     say(f"key {ident} ends in {hours:g} hours; give its program the new one")
 
@@ -261,10 +258,9 @@ def revoke(
     database: Where = USUAL,
 ) -> None:
     """Make a key useless; a server that runs knows within two seconds."""
-    from driftbandits import live
     from driftbandits.service.keys import revoke_key
 
-    with live.open(database, create=False) as opened:
+    with _open(database) as opened:
         revoke_key(opened, ident)
     say(f"key {ident} is revoked")
 

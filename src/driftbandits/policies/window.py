@@ -13,6 +13,7 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.policies.algorithm import DeclaredState
 from driftbandits.policies.base import Policy
+from driftbandits.policies.decisions import Row
 from driftbandits.state.declared import Value
 from driftbandits.state.reader import ROUNDING
 from driftbandits.types import Floats, Ints
@@ -170,6 +171,16 @@ class WindowedPolicy(SizedPolicy):
     def _turn(self) -> None:
         for arm, reward in self._window.expire(self.rounds):
             self._take_back(arm, reward)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        if self._window.accepts(row.id, self.rounds):
+            self._exchange(row.arm, reward, self._window.put(row.id, row.arm, reward))
+        else:
+            self.late += 1
+
+    @abstractmethod
+    def _exchange(self, arm: int, reward: float, leaving: Observation | None) -> None:
+        """Learn a reward, and undo what the one has taught that leaves the window with it."""
 
     @abstractmethod
     def _take_back(self, arm: int, reward: float) -> None:

@@ -23,7 +23,7 @@ from driftbandits.policies.algorithm import Family
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Row
 from driftbandits.policies.gp.gpucb import GPUCB
-from driftbandits.policies.window import SizedPolicy, WindowedPolicy
+from driftbandits.policies.window import Observation, SizedPolicy, WindowedPolicy
 from driftbandits.state.declared import count
 from driftbandits.state.reader import check_whole
 from driftbandits.types import Floats
@@ -225,13 +225,8 @@ class SlidingWindowGPUCB(WindowedPolicy, Forgetting):
     def _take_back(self, arm: int, reward: float) -> None:
         self._posterior.remove(arm, reward)
 
-    def _learn_one(self, row: Row, reward: float) -> None:
+    def _exchange(self, arm: int, reward: float, leaving: Observation | None) -> None:
         """Add before removing what leaves at the same time: the removal is then better conditioned."""
-        ident, arm = row.id, row.arm
-        if not self._window.accepts(ident, self.rounds):
-            self.late += 1
-            return
-        leaving = self._window.put(ident, arm, reward)
         if leaving is not None and leaving[0] == arm:
             self._posterior.replace(arm, leaving[1], reward)
             return

@@ -39,7 +39,7 @@ from driftbandits.policies.decisions import Feedback, Row
 from driftbandits.policies.inputs import CommonSettings
 from driftbandits.policies.inspection import around
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy, RandomisedRounds
-from driftbandits.policies.window import SizedPolicy, WindowedPolicy
+from driftbandits.policies.window import Observation, SizedPolicy, WindowedPolicy
 from driftbandits.state.declared import Declared, Value, array, count, number, part
 from driftbandits.state.reader import ROUNDING, check_sums, check_whole
 from driftbandits.types import Floats, Ints
@@ -352,12 +352,7 @@ class SlidingWindowUCB(WindowedPolicy, PlainUCB):
     def _take_back(self, arm: int, reward: float) -> None:
         self._means.shift(arm, -1.0, reward)
 
-    def _learn_one(self, row: Row, reward: float) -> None:
-        ident, arm = row.id, row.arm
-        if not self._window.accepts(ident, self.rounds):
-            self.late += 1
-            return
-        leaving = self._window.put(ident, arm, reward)
+    def _exchange(self, arm: int, reward: float, leaving: Observation | None) -> None:
         self._means.shift(arm, 1.0, reward)
         if leaving is not None:
             self._take_back(*leaving)
