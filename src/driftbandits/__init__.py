@@ -19,6 +19,9 @@ if typing.TYPE_CHECKING:
     from driftbandits import policies as policies
     from driftbandits import testing as testing
     from driftbandits.arms.arm_set import ArmSet as ArmSet
+    from driftbandits.arms.contexts import Contexts as Contexts
+    from driftbandits.arms.contexts import cyclic as cyclic
+    from driftbandits.arms.contexts import optional as optional
     from driftbandits.arms.kernels import kernel_from_config as kernel_from_config
     from driftbandits.arms.sklearn_kernels import NeuralTangentKernel as NeuralTangentKernel
     from driftbandits.design import Design as Design
@@ -47,6 +50,7 @@ if typing.TYPE_CHECKING:
 _HOMES = {
     "ArmSet": "arms.arm_set",
     "Change": "types",
+    "Contexts": "arms.contexts",
     "Decision": "types",
     "Decisions": "types",
     "Design": "design",
@@ -59,10 +63,12 @@ _HOMES = {
     "Status": "design",
     "Trace": "simulation",
     "compare": "experiments.comparing",
+    "cyclic": "arms.contexts",
     "effective_dimension": "design",
     "first_detectable_horizon": "detection",
     "information_gain": "design",
     "kernel_from_config": "arms.kernels",
+    "optional": "arms.contexts",
     "simulate": "simulation",
     "solve_design": "design",
     "tune": "tuning.own",

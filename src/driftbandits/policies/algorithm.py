@@ -21,6 +21,7 @@ from driftbandits import state as states
 from driftbandits._util.guard import Guard, one_blas_thread
 from driftbandits._util.seeding import stream
 from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.contexts import Contexts
 from driftbandits.errors import InputError, LawError
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.decisions import Feedback, OpenDecisions, ReorderBuffer, Row
@@ -204,6 +205,7 @@ class Algorithm(ABC):
     _has_turns: ClassVar[bool]  # whether its law moves on by `_due` and `_turn`
     _needs_own_law: bool = False  # whether rewards are weighed by the law that drew them, so that no other will do
 
+    contexts: Contexts | None = None  # what is known of each request
     arms: ArmSet
     horizon: int | None
     seed: int
@@ -339,6 +341,12 @@ class Algorithm(ABC):
         """These arms were drawn under the present law, in rounds that advance the clock if `counted`."""
         if counted:
             self._advance(len(arms))
+
+    def _enter(self, codes: Floats | None) -> None:
+        """The request that the next law, draw, estimate and interval are for, as codes of its context; None: no more.
+
+        Only where the policy has `contexts`.
+        """
 
     def _lose(self, rows: npt.NDArray[np.void]) -> None:
         """The rewards of these decisions were forgotten and will never come."""

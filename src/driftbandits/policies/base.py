@@ -15,9 +15,10 @@ methods are called from inside, so they call one another and never the public on
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -27,6 +28,7 @@ from driftbandits._util.checks import check_count, check_positive, check_word
 from driftbandits._util.guard import Guard, guarded
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.contexts import Contexts
 from driftbandits.errors import HorizonError, InputError, RewardError, UnknownDecisionError
 from driftbandits.policies.algorithm import FIRST_HORIZON, UNTIL_TOLD, check_steady, is_frozen
 from driftbandits.policies.decisions import (
@@ -156,11 +158,15 @@ class Policy(Inspection, Persistence):
     # --- asking -------------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, size: None = None, allowed: Any = None) -> Decision: ...
+    def ask(self, size: None = None, allowed: Any = None, *, context: Any = None, contexts: None = None) -> Decision: ...
     @overload
     def ask(self, size: int, allowed: Any = None) -> Decisions: ...
+    @overload
+    def ask(self, size: None = None, allowed: Any = None, *, contexts: Any) -> Decisions: ...
     @guarded
-    def ask(self, size: int | None = None, allowed: Any = None) -> Decision | Decisions:
+    def ask(
+        self, size: int | None = None, allowed: Any = None, *, context: Any = None, contexts: Any = None
+    ) -> Decision | Decisions:
         """Decide the next round, or the next `size` rounds.
 
         `ask(size=n)` gives the same n decisions as n single asks with no reward told between them.
@@ -170,10 +176,12 @@ class Policy(Inspection, Persistence):
         size : None for one Decision, a positive number for that many as columns
         allowed : arms that may be chosen: a boolean mask, indices or names; the law is restricted to them and
             renormalised (uniform over them if it has no mass there), and `probability` is that of the restricted law
+        context : of the request, where the policy has `contexts`
+        contexts : those of several requests, in the place of a size: a list, a DataFrame, columns by name, or an array
 
         Returns
         -------
-        Decision, or Decisions where a size was given
+        Decision, or Decisions where a size or contexts were given
             What to play: the arm, the probability it was drawn with, and the id that `tell` wants back.
 
         Raises
@@ -190,6 +198,10 @@ class Policy(Inspection, Persistence):
         >>> policy.ask(size=4).ids.tolist()
         [1, 2, 3, 4]
         """
+        if self.contexts is not None or context is not None or contexts is not None:
+            codes = self._read_requests(size, context, contexts)
+            decisions = self._ask_for(codes, None if allowed is None else read_allowed(self.arms, allowed))
+            return decisions if contexts is not None else next(iter(decisions))
         if size is None and allowed is None:
             return self._ask_one()
         mask = None if allowed is None else read_allowed(self.arms, allowed)
@@ -205,6 +217,52 @@ class Policy(Inspection, Persistence):
             parts.append(self._draw(count, mask))
             count -= len(parts[-1])
         return Decisions.joined(parts)
+
+    def _read_requests(self, size: Any, context: Any, contexts: Any) -> Floats:
+        """Codes of the contexts of one request or of several, (n, width)."""
+        known = self._known_contexts()
+        if size is not None or (context is None) == (contexts is None):
+            raise InputError(
+                f"each decision needs its context: pass context= for one, or contexts= for several in the place of a "
+                f"size; {known!r}"
+            )
+        if contexts is None:
+            return known.read(context)[None]
+        codes = known.read_many(contexts)
+        check_size(len(codes))
+        return codes
+
+    def _known_contexts(self) -> Contexts:
+        if self.contexts is None:
+            raise InputError(
+                f"this {type(self).__name__} has no contexts; build it with contexts=db.Contexts(...), as AutoBandit and "
+                f"the LinUCB and linear Thompson families can be, or ask without one"
+            )
+        return self.contexts
+
+    def _ask_for(self, codes: Floats, mask: Bools | None) -> Decisions:
+        """Decide a round for each of these requests."""
+        self._check_left(len(codes))
+        parts = []
+        for request in codes:
+            with self._entered(request):
+                parts.append(self._draw(1, mask))
+        return Decisions.joined(parts)
+
+    @contextlib.contextmanager
+    def _entered(self, codes: Floats | None) -> Iterator[None]:
+        """Let laws, draws and estimates be for one request meanwhile."""
+        if codes is None:
+            yield
+            return
+        self._enter(codes)
+        try:
+            yield
+        finally:
+            self._enter(None)
+
+    def _codes_of(self, context: Any) -> Floats | None:
+        return None if context is None else self._known_contexts().read(context)
 
     def _check_left(self, count: int) -> None:
         if self.horizon is not None and self.rounds + count > self.horizon:
@@ -289,7 +347,14 @@ class Policy(Inspection, Persistence):
         return kept[1], kept[2]
 
     @guarded
-    def impose(self, arms: int | npt.ArrayLike, probabilities: float | npt.ArrayLike, allowed: Any = None) -> Imposed:
+    def impose(
+        self,
+        arms: int | npt.ArrayLike,
+        probabilities: float | npt.ArrayLike,
+        allowed: Any = None,
+        *,
+        contexts: Any = None,
+    ) -> Imposed:
         """Replay rounds that were drawn elsewhere: like `ask`, with the arms and their probabilities given.
 
         The policy makes its own draws and discards them. If they agree with what is given, its state is afterwards the
@@ -301,6 +366,7 @@ class Policy(Inspection, Persistence):
         arms : index of the arm played, or one per round
         probabilities : with which it was played, or one per round, in (0, 1]
         allowed : the arms that were allowed then, as in `ask`
+        contexts : those of the requests, one per round, as in `ask`
 
         Returns
         -------
@@ -323,9 +389,15 @@ class Policy(Inspection, Persistence):
         """
         mask = None if allowed is None else read_allowed(self.arms, allowed)
         imposition = read_imposition(arms, probabilities, size=len(self.arms), mask=mask)
+        wanted = self.contexts is not None or contexts is not None
+        codes = self._read_requests(None, None, contexts) if wanted else None
+        if codes is not None and len(codes) != len(imposition):
+            raise InputError(f"got {counted(len(codes), 'context')} for {counted(len(imposition), 'round')}; give one each")
         self._imposition = imposition
         try:
-            if len(imposition) == 1 and mask is None:  # as journals have them by the thousand
+            if codes is not None:
+                decisions = self._ask_for(codes, mask)
+            elif len(imposition) == 1 and mask is None:  # as journals have them by the thousand
                 one = self._ask_one()
                 decisions = Decisions(
                     ids=np.array([one.id]),
@@ -390,12 +462,13 @@ class Policy(Inspection, Persistence):
         return copy
 
     @guarded
-    def law(self, allowed: Any = None) -> Floats:
+    def law(self, allowed: Any = None, *, context: Any = None) -> Floats:
         """Probabilities over all arms that the next `ask` will draw from. Reading them changes nothing.
 
         Parameters
         ----------
         allowed : the arms that may be chosen then, as in `ask`
+        context : of the request, where the policy has `contexts`; without one, the mean over some of the latest
 
         Returns
         -------
@@ -406,10 +479,11 @@ class Policy(Inspection, Persistence):
         >>> Uniform(ArmSet([[0.0], [1.0], [2.0]])).law(allowed=[0, 2]).tolist()
         [0.5, 0.0, 0.5]
         """
-        ahead = self._ahead()
-        if allowed is None:
-            return read_only(self._fit(ahead._law()))  # type: ignore[no-any-return]
-        return read_only(self._fit(ahead._law_within(read_allowed(self.arms, allowed))[0]))  # type: ignore[no-any-return]
+        mask = None if allowed is None else read_allowed(self.arms, allowed)
+        codes, ahead = self._codes_of(context), self._ahead()
+        with ahead._entered(codes):
+            law = ahead._law() if mask is None else ahead._law_within(mask)[0]
+            return read_only(self._fit(law))  # type: ignore[no-any-return]
 
     @guarded
     def steady_rounds(self) -> int:
@@ -433,15 +507,21 @@ class Policy(Inspection, Persistence):
         return check_steady(self._quiet_rounds(), policy=type(self).__name__, hook="_quiet_rounds")
 
     @guarded
-    def estimate(self) -> Floats:
+    def estimate(self, *, context: Any = None) -> Floats:
         """Estimated reward of every arm.
+
+        Parameters
+        ----------
+        context : of the request, where the policy has `contexts`; without one, the mean over the latest
 
         Returns
         -------
         array, shape (N,)
             In the user's units; the middle of the range for arms of which nothing is known.
         """
-        return self._scale.outward(self._ahead()._checked_estimate())
+        codes, ahead = self._codes_of(context), self._ahead()
+        with ahead._entered(codes):
+            return self._scale.outward(ahead._checked_estimate())
 
     @property
     def changes(self) -> tuple[Change, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -163,11 +164,15 @@ class Inspection(Algorithm):
         """This policy as the next ask will find it."""
 
     @guarded
-    def interval(self) -> tuple[Floats, Floats]:
+    def interval(self, *, context: Any = None) -> tuple[Floats, Floats]:
         """Lower and upper ends of 95 % intervals of every arm's mean reward.
 
         What they rest on is what the policy believes: a Gaussian process, a declared noise, a number of rewards. Each
         holds for its arm at the present moment, not for all arms or for ever; ends beyond the reward range are cut.
+
+        Parameters
+        ----------
+        context : of the request, where the policy has `contexts`; without one, the mean over the latest
 
         Returns
         -------
@@ -187,7 +192,9 @@ class Inspection(Algorithm):
         >>> bool((low < 0.5).all() and (high > 0.5).all() and (high - low).min() < 0.1)
         True
         """
-        found = self._ahead()._interval_inside()
+        codes, ahead = self._codes_of(context), self._ahead()
+        with ahead._entered(codes):
+            found = ahead._interval_inside()
         if found is None:
             raise InputError(
                 f"{type(self).__name__} does not know how far off its estimates may be, so there is no interval; "
@@ -236,6 +243,14 @@ class Inspection(Algorithm):
         found = self._intervals_of(values) if len(values) > 2 else None
         low, high = (None, None) if found is None else (outward(found[0]), outward(found[1]))
         return History(rounds, arms, names, outward(values[0]), values[1], low, high)
+
+    @abstractmethod
+    def _codes_of(self, context: Any) -> Floats | None:
+        """Codes of the context of a request, None where none is given."""
+
+    @abstractmethod
+    def _entered(self, codes: Floats | None) -> AbstractContextManager[None]:
+        """Let laws and estimates be for one request meanwhile."""
 
     # --- on the internal scale ----------------------------------------------------------------------------------
 

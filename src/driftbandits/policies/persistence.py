@@ -93,8 +93,8 @@ class Persistence(Algorithm):
         """
         reader = states.Reader(state)
         states.check_format(reader)
-        if reader.text("policy") != cls.__name__:
-            raise StateError(f"state is one of {label(reader.text('policy'))}, not of {cls.__name__}")
+        if reader.text("policy") != cls._kind():
+            raise StateError(f"state is one of {label(reader.text('policy'))}, not of {cls._kind()}")
         if not isinstance(arms, ArmSet):
             raise InputError(f"restore and load want the ArmSet first, got {type(arms).__name__}")
         measured = _measured(arms, reader)
@@ -234,7 +234,7 @@ class Persistence(Algorithm):
             "format": states.FORMAT,
             "library": __version__,
             "provenance": self._all_provenance(),
-            "policy": type(self).__name__,
+            "policy": self._kind(),
             "arms": arms.fingerprint(),
             "gauge": arms.gauge.export() if arms.follows else None,
             "options_gauge": options.gauge.export() if options is not None and options.follows else None,
@@ -297,6 +297,11 @@ class Persistence(Algorithm):
         return renumbered
 
     # --- reading ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _kind(cls) -> str:
+        """What states call the class."""
+        return cls.__name__
 
     @classmethod
     def _from_settings(cls, arms: ArmSet, reader: states.Reader) -> Self:

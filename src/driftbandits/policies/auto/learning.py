@@ -462,8 +462,12 @@ class Learning(Policy):
         if full or samples.lacking(weights):
             samples.choose(weights, anew=full)
         if full:
-            self._change_report.settle(weights, samples.mean(weights, self._standing.places))
+            self._change_report.settle(weights, self._settled_means(weights))
         self._batch.allow(mixture.in_doubt(self._clock))
+
+    def _settled_means(self, weights: Floats) -> Floats:
+        """Expected rewards of the representatives, for change reports."""
+        return self._samples.mean(weights, self._standing.places)
 
     def _review(self, row: Row, reward: float, outlook: Outlook, *, on_time: bool, learned: bool = False) -> None:
         """After a reward: report a change, repeat a surprising probe, and mark the arms that were seen."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, Self, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from driftbandits._util.checks import FLOAT_BYTES, check_count, check_memory, ch
 from driftbandits._util.guard import guarded
 from driftbandits._util.seeding import stream
 from driftbandits.arms import ArmSet
+from driftbandits.arms.contexts import Contexts
 from driftbandits.errors import DelayWarning
 from driftbandits.policies.algorithm import UNTIL_TOLD, Family, freeze
 from driftbandits.policies.arm_migration import ArmsChange
@@ -74,6 +75,7 @@ class AutoBandit(Learning):
     floor : share of the probability spread evenly over the allowed arms, so that each has at least floor / N
     rank : with more than twice as many arms, the kernel is truncated to this many features; the rest is not learned (at
         most half the variance, or InputError), and "auto" does not try independent arms
+    contexts : what is known of each request, if anything is: see `ContextualAutoBandit`, which is built then
     others : see `Policy`
 
     `with_arms` predicts new arms from the posterior: exactly if the kernel is given and not truncated, otherwise
@@ -111,13 +113,23 @@ class AutoBandit(Learning):
         kernel: Literal["auto", "given"] = "auto",
         floor: float = 0.001,
         rank: int = DEFAULT_RANK,
+        contexts: Contexts | None = None,
         **common: Unpack[CommonSettings],
     ) -> None:
+        del contexts  # see __new__
         super().__init__(arms, **common)
         self.kernel = check_word("kernel", kernel, ("auto", "given"), cure="a kernel of your own goes into the ArmSet")
         self.floor = check_probability("floor", floor, zero=True)
         self.rank = check_count("rank", rank)
         self._check_memory()
+
+    def __new__(cls, *given: Any, **settings: Any) -> Self:
+        """Where requests have a context, a `ContextualAutoBandit`."""
+        if cls is AutoBandit and settings.get("contexts") is not None:
+            from driftbandits.policies.auto.contextual import ContextualAutoBandit
+
+            return cast(Self, ContextualAutoBandit.__new__(ContextualAutoBandit, *given, **settings))
+        return super().__new__(cls, *given, **settings)
 
     def _check_memory(self) -> None:
         """Refuse a rank that needs too much memory, before the kernels are tried."""
@@ -371,6 +383,15 @@ class AutoBandit(Learning):
 
     def _settings(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "floor": self.floor, "rank": self.rank}
+
+    @classmethod
+    def _kind(cls) -> str:
+        return AutoBandit.__name__  # with contexts too
+
+    @classmethod
+    def _read_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        contexts = {"contexts": Contexts.from_dict(settings["contexts"])} if "contexts" in settings else {}
+        return {**settings, **contexts}
 
     _saved = (
         count("clock", high="rounds"),

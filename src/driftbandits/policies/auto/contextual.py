@@ -1,0 +1,487 @@
+"""AutoBandit with contexts: what an arm earns depends on the request.
+
+The hypotheses about change, their weights, samples, probes and records are those of `AutoBandit` with very many arms:
+Gaussians over coordinates in which rewards are linear (`request_priors`). What differs:
+
+- Which columns matter, and how smoothly, is chosen from the rewards told (`relevance`), after 64 of them and whenever
+  they have doubled, and again after a recorded change. Then everything is learned anew from the latest rewards.
+- The law is that of the samples at the request. Probes go by mean rewards over the latest requests.
+- A recorded change names the part of the requests for which rewards moved (`change_part`).
+- Rewards are learned as plain numbers, whatever their distribution; decisions without a reward are no data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from driftbandits import state as states
+from driftbandits._util.linalg import first_largest
+from driftbandits._util.seeding import stream
+from driftbandits.arms import ArmSet
+from driftbandits.arms.contexts import Contexts, places_of, scale_of, standardised
+from driftbandits.errors import InputError
+from driftbandits.policies.algorithm import freeze
+from driftbandits.policies.arm_migration import ArmsChange
+from driftbandits.policies.auto.batching import RewardBatch, observe_all
+from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, moments
+from driftbandits.policies.auto.change_report import ChangeReport
+from driftbandits.policies.auto.doubts import Doubts
+from driftbandits.policies.auto.echoes import MODELS, WHITE, Memory
+from driftbandits.policies.auto.explanation import Explanation, explain
+from driftbandits.policies.auto.exposures import Exposures
+from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.policy import SAMPLES_PER_HYPOTHESIS, AutoBandit
+from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
+from driftbandits.policies.auto.relevance import Smoothness, choose
+from driftbandits.policies.auto.request_priors import RequestPriors
+from driftbandits.policies.auto.samples import ManySamples
+from driftbandits.policies.auto.successes import News, TwoValued
+from driftbandits.policies.decisions import Feedback, Row
+from driftbandits.policies.inspection import around, cut
+from driftbandits.policies.open_contexts import OpenContexts
+from driftbandits.types import Bools, Floats, Ints
+
+CONTEXT_RANK = 200
+FIRST_CHOICE = 64  # rewards, after which the columns that matter are first chosen
+MOST_REMEMBERED = 4096  # rewards
+REQUESTS_SHOWN = 16  # of the latest, over which laws without a context are averaged
+REQUESTS_KEPT = 256
+_CHUNK = 32  # rewards learned anew in one step
+_AT_FIRST = (0.2, 0.02)  # variances of arms before anything is chosen
+
+
+class Remembered:
+    """The latest rewards told, each with its decision and the codes of its request."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.size = 0
+        self.ids, self.arms = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        self.rewards, self.codes = np.zeros(0), np.zeros((0, width))
+
+    def add(self, ident: int, arm: int, reward: float, codes: Floats) -> None:
+        """Remember one; beyond twice `MOST_REMEMBERED` the older half is dropped."""
+        if self.size == len(self.ids):
+            kept = slice(max(self.size - MOST_REMEMBERED, 0), self.size)
+            room = min(max(2 * (kept.stop - kept.start), 256), 2 * MOST_REMEMBERED)
+            for name in ("ids", "arms", "rewards", "codes"):
+                old = getattr(self, name)
+                new = np.zeros((room, *old.shape[1:]), dtype=old.dtype)
+                new[: kept.stop - kept.start] = old[kept]
+                setattr(self, name, new)
+            self.size = kept.stop - kept.start
+        k = self.size
+        self.ids[k], self.arms[k], self.rewards[k], self.codes[k] = ident, arm, reward, codes
+        self.size += 1
+
+    def since(self, first_round: int) -> slice:
+        """Those of decisions from this round on, at most `MOST_REMEMBERED`, in the order in which they were told."""
+        late = np.flatnonzero(self.ids[: self.size] >= first_round)
+        start = int(late[0]) if len(late) else self.size
+        return slice(max(start, self.size - MOST_REMEMBERED), self.size)
+
+    def export(self) -> dict[str, Any]:
+        """What `load` needs."""
+        k = self.size
+        return {name: getattr(self, name)[:k].copy() for name in ("ids", "arms", "rewards", "codes")}
+
+    def load(self, state: states.Reader, *, rounds: int, arms: int) -> None:
+        """Inverse of `export`."""
+        self.ids = state.array("ids", np.int64, (None,))
+        k = self.size = len(self.ids)
+        self.arms = state.array("arms", np.int64, (k,))
+        self.rewards = state.array("rewards", np.float64, (k,))
+        self.codes = state.array("codes", np.float64, (k, self._width))
+        states.check(k <= 2 * MOST_REMEMBERED, "rewards remembered")
+        states.check(bool(((self.ids >= 0) & (self.ids < rounds)).all()), "decisions remembered")
+        states.check(bool(((self.arms >= 0) & (self.arms < arms)).all()), "arms remembered")
+        states.check(bool((np.abs(self.rewards) <= 1.0 + 1e-9).all()), "rewards remembered")
+        states.check(bool(np.isfinite(self.codes).all()), "contexts remembered")
+
+    def renumbered(self, target: Ints) -> Remembered:
+        """The same with arm a called target[a]; rewards of arms that are gone are left out."""
+        moved = Remembered(self._width)
+        arms = target[self.arms[: self.size]]
+        kept = np.flatnonzero(arms >= 0)
+        moved.size = len(kept)
+        moved.ids, moved.arms = self.ids[kept], arms[kept]
+        moved.rewards, moved.codes = self.rewards[kept], self.codes[kept]
+        return moved
+
+
+class RequestSamples(ManySamples):
+    """Samples in the coordinates, read at the request entered."""
+
+    def __init__(self, beliefs: Beliefs, number: int, generator: np.random.Generator) -> None:
+        super().__init__(beliefs, number, generator)
+        self._at = beliefs.priors.rows
+
+    def frequencies(self, weights: Floats, mask: Bools | None = None) -> Floats:
+        """How often each arm is the best (allowed) one for the request, weighted by the hypotheses' weights, (N,)."""
+        read = self.rewards()[:, 1:]
+        best = (read if mask is None else np.where(mask, read, -np.inf)).argmax(axis=2)
+        votes = (self._shares(weights) / self._number).repeat(self._number)
+        return np.asarray(np.bincount(best.ravel(), votes, self._size), dtype=np.float64)
+
+    def best(self, weights: Floats, mask: Bools | None = None) -> int:
+        """The (allowed) arm of the highest expected reward for the request."""
+        mean = self.mean(weights)
+        return first_largest(mean if mask is None else np.where(mask, mean, -np.inf))
+
+    def expected(self, weights: Floats) -> Floats:
+        """Mean expected rewards over the latest requests, (N,)."""
+        with self._beliefs.priors.rows.average():  # type: ignore[union-attr]
+            return self.mean(weights)
+
+    def seek(self, weights: Floats) -> None:
+        """Nothing to do: all arms are read for every request."""
+
+
+class ContextualAutoBandit(AutoBandit):
+    """`AutoBandit` where each request has a context: `AutoBandit(arms, contexts=...)` builds it.
+
+    Which columns matter is learned: those that do not are left out, and all of them where contexts say nothing. So
+    useless columns cost little. `ask(context=...)` wants a context for every decision; the open decision keeps it.
+    `law`, `estimate`, `interval` and `explain` take one too, and speak of the latest requests without.
+
+    Rewards are plain numbers: rewards of two values are no case of their own, as in `AutoBandit`, and decisions whose
+    rewards are late are not counted in part; with `patience`, rewards are learned in the order asked. Noise is taken to
+    be independent from reward to reward. Now and then, ever more rarely, a reward takes up to a second, when all is
+    learned anew from the latest 4,096.
+
+    Parameters
+    ----------
+    contexts : the columns, or size, of each request's context
+    kernel, floor : see `AutoBandit`
+    rank : number of coordinates of the reward function
+
+    >>> arms = ArmSet([[0.0], [1.0]], names=["left", "right"])
+    >>> policy = AutoBandit(arms, contexts=Contexts(device=["mobile", "desktop"]), seed=0)
+    >>> for now in range(300):
+    ...     device = ["mobile", "desktop"][now % 2]
+    ...     choice = policy.ask(context={"device": device})
+    ...     policy.tell(choice, 0.5 if (choice.name == "left") == (device == "mobile") else 0.1)
+    >>> policy.estimate(context={"device": "mobile"}).round(1).tolist()
+    [0.5, 0.1]
+    """
+
+    behaviour = 1
+    learns_open_decisions = False
+
+    def __init__(
+        self,
+        arms: ArmSet,
+        *,
+        contexts: Contexts,
+        kernel: Any = "auto",
+        floor: float = 0.001,
+        rank: int = CONTEXT_RANK,
+        **common: Any,
+    ) -> None:
+        if not isinstance(contexts, Contexts):
+            raise InputError(f"contexts must be a db.Contexts, got {type(contexts).__name__}; as in db.Contexts(8)")
+        self.contexts = contexts
+        super().__init__(arms, kernel=kernel, floor=floor, rank=rank, **common)
+        self._places = places_of(contexts.parts, contexts.width)
+        self._request: Floats | None = None  # standardised codes of the request asked for, (1, width)
+        self._codes: Floats | None = None  # its codes
+
+    def _check_memory(self) -> None:
+        """What is held depends on the rank alone."""
+
+    # --- requests -----------------------------------------------------------------------------------------------
+
+    def _enter(self, codes: Floats | None) -> None:
+        self._codes = codes
+        self._request = None
+        self._known_law = None
+
+    def _read_entered(self) -> None:
+        """Let the priors read the request that was asked for."""
+        if self._codes is not None and self._request is None:
+            self._request = standardised(self._codes[None], self._centre, self._spread)
+        self._rows.enter(self._request)
+
+    @property
+    def _rows(self) -> Any:
+        return self._beliefs.priors.rows
+
+    def _law(self) -> Floats:
+        if self._codes is not None:
+            self._read_entered()
+            return freeze(self._compose(None))
+        if self._known_law is None:
+            self._known_law = freeze(self._mean_law(None))
+        return self._known_law
+
+    def _law_within(self, mask: Bools) -> tuple[Floats, bool]:
+        if self._codes is None:
+            return self._mean_law(mask), not bool(mask.all())
+        self._read_entered()
+        return super()._law_within(mask)
+
+    def _mean_law(self, mask: Bools | None) -> Floats:
+        """The mean of the laws of some of the latest requests."""
+        some = self._latest[: self._latest_size][-REQUESTS_SHOWN:]
+        laws = []
+        for codes in some if len(some) else [None]:
+            self._rows.enter(None if codes is None else standardised(codes[None], self._centre, self._spread))
+            laws.append(self._compose(mask))
+        return np.asarray(np.mean(laws, axis=0))
+
+    def _stamp_within(self, mask: Bools | None) -> tuple[int, int]:
+        self._read_entered()
+        return super()._stamp_within(mask)
+
+    def _drawn(self, arms: Sequence[int], counted: bool) -> None:
+        if self._codes is None:
+            raise InputError("a decision needs a context: pass context=, or contexts= for several")
+        self._open.add(self.rounds - 1, self._codes)
+        self._keep_latest(self._codes)
+        self._rows.see()
+
+    def _keep_latest(self, codes: Floats) -> None:
+        if self._latest_size == len(self._latest):
+            self._latest[:REQUESTS_KEPT] = self._latest[-REQUESTS_KEPT:]
+            self._latest_size = REQUESTS_KEPT
+        self._latest[self._latest_size] = codes
+        self._latest_size += 1
+
+    def _lose(self, rows: npt.NDArray[np.void]) -> None:
+        for ident in rows["id"].tolist():
+            self._open.take(ident)
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def _start(self, horizon: int | None) -> None:
+        width = self.contexts.width
+        self._centre, self._spread = np.zeros(width), np.ones(width)
+        self._anchors = np.zeros((1, width))
+        nothing = (math.inf,) * len(self.contexts.parts)
+        self._models = [Smoothness(nothing, arms=size, requests=1.0, joint=1.0, noise=1.0) for size in _AT_FIRST]
+        self._open = OpenContexts(width)
+        self._latest, self._latest_size = np.zeros((2 * REQUESTS_KEPT, width)), 0
+        self._remembered = Remembered(width)
+        self._told, self._next_choice = 0, FIRST_CHOICE
+        self._build()
+        self._clock = self.rounds
+        self._mixture.start(self.rounds)
+        self._samples.choose(self._mixture.weights(), anew=True)
+        self._refresh()
+
+    def _build(self) -> None:
+        priors = RequestPriors(
+            self.arms, self._models, self._anchors, self._places, auto=self.kernel == "auto", rank=self.rank
+        )
+        latest = self._latest[: self._latest_size][-REQUESTS_KEPT:]
+        if len(latest):
+            priors.rows.see_all(standardised(latest, self._centre, self._spread))
+        size = len(self.arms)
+        self._standing = priors.representatives
+        white = MODELS[: WHITE + 1]
+        self._beliefs = Beliefs(priors, Mixture.capacity(priors.count, models=white))
+        self._mixture = Mixture(self._beliefs, models=white)
+        self._samples = RequestSamples(self._beliefs, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples", self._told_now()))
+        self._probing = Probing(priors, size, together=size)
+        self._change_report = ChangeReport(self._beliefs, size)
+        self._trial = Trial(size)
+        self._two_valued = TwoValued(size)
+        self._two_valued.over = True
+        self._exposures = Exposures(size)
+        self._doubts = Doubts(size)
+        self._batch = RewardBatch()
+        self._memory = Memory(size)
+        self._since_tidy, self._renewal_due = 0, False
+        self._glances = np.zeros(size)
+        self._known_arms = {}
+        self._known_law = self._known_mean = None
+
+    def _told_now(self) -> int:
+        return self._told
+
+    def _learn(self, feedback: Feedback) -> None:
+        for row, reward in feedback.rows():
+            self._learn_one(row, reward)
+
+    def _learn_one(self, row: Row, reward: float) -> None:
+        codes = self._open.take(row.id)
+        self._remembered.add(row.id, row.arm, reward, codes)
+        self._told += 1
+        self._request = None  # other pairs are entered
+        self._rows.enter(standardised(codes[None], self._centre, self._spread))
+        self._learn_now(row, reward, News.NONE)
+        if self._told >= self._next_choice:
+            self._next_choice = 2 * self._told
+            self._choose_columns()
+        self._refresh()
+
+    def _find_change(self) -> None:
+        before = self._change_report.epoch
+        with self._rows.average():
+            super()._find_change()
+        if self._change_report.epoch > before:
+            self._next_choice = min(self._next_choice, self._told + 4 * FIRST_CHOICE)
+
+    def _settled_means(self, weights: Floats) -> Floats:
+        return self._samples.expected(weights)
+
+    def _choose_columns(self) -> None:
+        """Choose the columns that matter, and learn anew if they are others than before."""
+        told = self._remembered
+        some = told.since(self._change_report.began)
+        if some.stop - some.start < FIRST_CHOICE:
+            some = told.since(0)
+        centre, spread = scale_of(told.codes[some], self.contexts.scaled)
+        requests = standardised(told.codes[some], centre, spread)
+        arms, rewards = told.arms[some], told.rewards[some]
+        rewards = rewards - rewards.mean()
+        best = choose(requests, arms, rewards, self.contexts, everything=False)
+        nothing = (math.inf,) * len(self.contexts.parts)
+        models = [best] if best.chosen else []
+        if len(best.chosen) < len(self.contexts.parts):
+            models.append(choose(requests, arms, rewards, self.contexts, everything=True))
+        models.append(Smoothness(nothing, arms=best.arms, requests=1.0, joint=1.0, noise=best.noise))
+        same = len(models) == len(self._models) and all(a.is_near(b) for a, b in zip(models, self._models, strict=True))
+        if same:
+            return
+        self._models, self._centre, self._spread = models, centre, spread
+        step = max(len(requests) // 96, 1)
+        self._anchors = requests[::step][:96].copy()
+        self._learn_all_anew(best.noise, some)
+
+    def _learn_all_anew(self, noise: float, some: slice) -> None:
+        """Build everything for the present models, and learn the rewards remembered, in chunks."""
+        report, probing, clock = self._change_report, self._probing, self._clock
+        trial, doubts, now = self._trial, self._doubts, self._clock
+        self._build()
+        self._change_report.regime, self._change_report.began = report.regime, report.began
+        self._change_report.epoch = report.epoch
+        self._trial, self._doubts = trial, doubts
+        self._probing.load(states.Reader({**probing.export(), "kind": -1}), rounds=clock)
+        told = self._remembered
+        ids, arms, rewards = told.ids[some], told.arms[some], told.rewards[some]
+        requests = standardised(told.codes[some], self._centre, self._spread)
+        first = int(ids[0]) if len(ids) else now
+        self._beliefs.expect_noise(noise, 16.0)
+        self._mixture.start(min(first, now))
+        self._clock = first
+        for start in range(0, len(ids), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            self._learn_chunk(ids[part], arms[part], rewards[part], requests[part])
+        self._beliefs.pass_time(max(now - self._clock, 0))
+        self._mixture.pass_time(max(now - self._clock, 0), now - 1)
+        self._clock = now
+        self._beliefs.flush()
+        self._samples.choose(self._mixture.weights(), anew=True)
+        self._invalidate()
+
+    def _learn_chunk(self, ids: Ints, arms: Ints, rewards: Floats, requests: Floats) -> None:
+        latest = np.maximum.accumulate(np.append(self._clock, ids + 1))
+        passed = np.diff(latest)
+        self._mixture.pass_time(int(passed.sum()), int(latest[-1]) - 1)
+        self._mixture.renew_in_time(int(latest[-1]) - len(ids))
+        self._rows.enter(requests, arms)
+        joint = observe_all(
+            self._beliefs, np.arange(len(ids)), passed, rewards, reference=self._mixture.reference()
+        )
+        self._mixture.update_all(joint.likelihood, np.square(joint.scores))
+        self._mixture.prune()
+        self._clock = int(latest[-1])
+
+    # --- beliefs ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Read the request entered, or the average of the latest."""
+        if self._codes is None:
+            with self._rows.average():
+                yield
+        else:
+            self._read_entered()
+            yield
+
+    def _estimate(self) -> Floats:
+        with self._reading():
+            return self._samples.mean(self._mixture.weights())
+
+    def _interval(self) -> tuple[Floats, Floats]:
+        with self._reading():
+            return around(*moments(self._beliefs, self._mixture.weights()))
+
+    def _glimpse(self, arms: Ints) -> Sequence[Floats]:
+        with self._reading():
+            weights = self._mixture.weights()
+            return [self._samples.mean(weights, arms), *around(*moments(self._beliefs, weights, arms))]
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        """Learn the rewards remembered anew, those of arms that are gone left out."""
+        for name in ("_centre", "_spread", "_anchors", "_models", "_open", "_latest", "_latest_size", "_told"):
+            setattr(self, name, getattr(old, name))
+        self._open = old._open.copy()
+        self._latest = old._latest.copy()
+        self._next_choice = old._next_choice
+        self._remembered = old._remembered.renumbered(change.target)
+        self._build()
+        self._clock = old._clock
+        report = old._change_report
+        self._change_report.regime, self._change_report.began = report.regime, report.began
+        self._change_report.epoch = report.epoch
+        self._probing.seen = change.carry(old._probing.seen, float(old._clock))
+        noise = float(old._mixture.weights() @ old._beliefs.scatter)
+        self._learn_all_anew(noise, self._remembered.since(report.began))
+        self._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
+        self._trial.begin(change.added, plays_of_a_trial(noise))
+        self._refresh()
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "contexts": self.contexts.to_dict()}
+
+    def _shown(self) -> dict[str, Any]:
+        return {**super()._settings(), "contexts": self.contexts}
+
+    def _export(self) -> dict[str, Any]:
+        self._open.keep(self._awaited()["id"])
+        requests = {
+            "centre": self._centre.copy(),
+            "spread": self._spread.copy(),
+            "anchors": self._anchors.copy(),
+            "models": [model.export() for model in self._models],
+            "open": self._open.export(),
+            "latest": self._latest[: self._latest_size].copy(),
+            "told": self._told,
+            "next_choice": self._next_choice,
+            "remembered": self._remembered.export(),
+            **self._rows.export(),
+        }
+        return {**super()._export(), "requests": requests}
+
+    def _import(self, state: states.Reader) -> None:
+        requests, width = state.reader("requests"), self.contexts.width
+        self._centre = requests.array("centre", np.float64, (width,))
+        self._spread = requests.array("spread", np.float64, (width,))
+        states.check(bool((self._spread > 0).all()), "spread")
+        self._anchors = requests.array("anchors", np.float64, (None, width))
+        states.check(0 < len(self._anchors) <= 96, "anchors")
+        self._models = [Smoothness.load(one, len(self.contexts.parts)) for one in requests.readers("models")]
+        states.check(0 < len(self._models) <= 3, "models")
+        self._open = OpenContexts.load(requests.reader("open"), width, awaited=self._awaited()["id"])
+        latest = requests.array("latest", np.float64, (None, width))
+        states.check(len(latest) <= 2 * REQUESTS_KEPT and bool(np.isfinite(latest).all()), "latest")
+        self._latest, self._latest_size = np.zeros((2 * REQUESTS_KEPT, width)), len(latest)
+        self._latest[: len(latest)] = latest
+        self._told = requests.integer("told", high=self.rounds)
+        self._next_choice = requests.integer("next_choice", low=self._told + 1)
+        self._remembered = Remembered(width)
+        self._remembered.load(requests.reader("remembered"), rounds=self.rounds, arms=len(self.arms))
+        super()._import(state)
+        averages = requests.array("averages", np.float64, (sum(len(a) for a in self._rows.averages),))
+        states.check(bool((np.abs(averages) <= LARGEST_BELIEF).all()), "averages")
+        self._rows.load(averages, requests.number("seen"))
