@@ -278,7 +278,9 @@ class Optional(Column):
 
 def is_missing(value: Any) -> bool:
     """None, NaN, or what pandas has in their place."""
-    return value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)) or bool(value is _pandas_na())
+    return (
+        value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)) or bool(value is _pandas_na())
+    )
 
 
 def _pandas_na() -> Any:
@@ -372,7 +374,10 @@ class Contexts:
         start = 0
         for name, column in self._columns.items():
             for suffix, part in column.parts():
-                yield f"{name}{suffix}" if name else f"column {suffix[1:-1]}", slice(start + part.start, start + part.stop)
+                yield (
+                    f"{name}{suffix}" if name else f"column {suffix[1:-1]}",
+                    slice(start + part.start, start + part.stop),
+                )
             start += column.width
 
     @property
@@ -572,7 +577,9 @@ def _vector(name: str, size: Any, *, cure: str) -> Vector:
 
 def _category(name: str, names: Sequence[str]) -> Category:
     if len(set(names)) < len(names) or not all(names):
-        raise InputError(f"context column {name!r} must have different categories that are not empty, got {shown(names)}")
+        raise InputError(
+            f"context column {name!r} must have different categories that are not empty, got {shown(names)}"
+        )
     if not 2 <= len(names) <= MOST_CATEGORIES:
         raise InputError(
             f"context column {name!r} must have 2 to {MOST_CATEGORIES} categories, got {len(names):,}; put rare ones "

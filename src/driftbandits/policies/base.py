@@ -158,7 +158,9 @@ class Policy(Inspection, Persistence):
     # --- asking -------------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, size: None = None, allowed: Any = None, *, context: Any = None, contexts: None = None) -> Decision: ...
+    def ask(
+        self, size: None = None, allowed: Any = None, *, context: Any = None, contexts: None = None
+    ) -> Decision: ...
     @overload
     def ask(self, size: int, allowed: Any = None) -> Decisions: ...
     @overload
@@ -388,11 +390,15 @@ class Policy(Inspection, Persistence):
         0
         """
         mask = None if allowed is None else read_allowed(self.arms, allowed)
-        imposition = read_imposition(arms, probabilities, size=len(self.arms), mask=mask)
         wanted = self.contexts is not None or contexts is not None
+        if wanted:
+            arms, probabilities = np.atleast_1d(arms), np.atleast_1d(probabilities)
+        imposition = read_imposition(arms, probabilities, size=len(self.arms), mask=mask)
         codes = self._read_requests(None, None, contexts) if wanted else None
         if codes is not None and len(codes) != len(imposition):
-            raise InputError(f"got {counted(len(codes), 'context')} for {counted(len(imposition), 'round')}; give one each")
+            raise InputError(
+                f"got {counted(len(codes), 'context')} for {counted(len(imposition), 'round')}; give one each"
+            )
         self._imposition = imposition
         try:
             if codes is not None:
@@ -941,4 +947,4 @@ class Policy(Inspection, Persistence):
         shown = {**self._shown(), **shown_waiting(self.order, self.patience, self.missing)}
         settings = "".join(f", {name}={value!r}" for name, value in shown.items())
         arms = counted(len(self.arms), "arm")
-        return f"{type(self).__name__}({arms}, horizon={self.horizon}, seed={self.seed}{settings})"
+        return f"{self._kind()}({arms}, horizon={self.horizon}, seed={self.seed}{settings})"

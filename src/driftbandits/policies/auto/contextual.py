@@ -287,7 +287,9 @@ class ContextualAutoBandit(AutoBandit):
         white = MODELS[: WHITE + 1]
         self._beliefs = Beliefs(priors, Mixture.capacity(priors.count, models=white))
         self._mixture = Mixture(self._beliefs, models=white)
-        self._samples = RequestSamples(self._beliefs, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples", self._told_now()))
+        self._samples = RequestSamples(
+            self._beliefs, SAMPLES_PER_HYPOTHESIS, stream(self.seed, "samples", self._told_now())
+        )
         self._probing = Probing(priors, size, together=size)
         self._change_report = ChangeReport(self._beliefs, size)
         self._trial = Trial(size)
@@ -387,9 +389,7 @@ class ContextualAutoBandit(AutoBandit):
         self._mixture.pass_time(int(passed.sum()), int(latest[-1]) - 1)
         self._mixture.renew_in_time(int(latest[-1]) - len(ids))
         self._rows.enter(requests, arms)
-        joint = observe_all(
-            self._beliefs, np.arange(len(ids)), passed, rewards, reference=self._mixture.reference()
-        )
+        joint = observe_all(self._beliefs, np.arange(len(ids)), passed, rewards, reference=self._mixture.reference())
         self._mixture.update_all(joint.likelihood, np.square(joint.scores))
         self._mixture.prune()
         self._clock = int(latest[-1])

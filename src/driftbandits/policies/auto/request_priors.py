@@ -144,7 +144,9 @@ class RequestPriors(Priors):
 
     rows: RequestReadings
 
-    def __init__(self, arms: ArmSet, models: Sequence[Smoothness], anchors: Floats, places: Ints, *, auto: bool, rank: int) -> None:
+    def __init__(
+        self, arms: ArmSet, models: Sequence[Smoothness], anchors: Floats, places: Ints, *, auto: bool, rank: int
+    ) -> None:
         options = _arm_features(arms, auto=auto, rank=rank)
         features, chosen, requests, scales = [], [], [], []
         self.model_of: list[int] = []
