@@ -19,6 +19,7 @@ from driftbandits._util.checks import check_count
 from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.machine import data_frame
 from driftbandits._util.seeding import check_seed
+from driftbandits.arms.contexts import rows_of
 from driftbandits.environments import Environment, uniforms
 from driftbandits.environments.base import LARGEST_TABLE
 from driftbandits.errors import HorizonError, InputError, MissingExtraError
@@ -250,7 +251,8 @@ def simulate(
     """Let `policy` play `world`, telling every reward immediately, and record the run.
 
     The policy is asked for as many rounds as its law is certain to stay the same, so thousands of rounds cost one call;
-    the result is the same, decision for decision, as asking round by round. A policy that has already played continues
+    the result is the same, decision for decision, as asking round by round. A policy with contexts is given that of
+    each request; one without plays the same world blindly. A policy that has already played continues
     at the world's round number `policy.rounds`. In a world that does not always offer every arm the policy is asked
     round by round for one of those offered.
 
@@ -289,9 +291,9 @@ def simulate(
     batches: list[Decisions] = []
     rewards: list[Floats] = []
     now = start
-    masked = world.allowed(start) is not None
+    single = world.allowed(start) is not None or policy.contexts is not None
     while now < stop:
-        steady = 1 if masked else policy.steady_rounds()
+        steady = 1 if single else policy.steady_rounds()
         if steady == 1:
             count = min(stop - now, _SINGLE_ROUNDS, max(LARGEST_TABLE // len(world.arms), 1))
             batch, told = _single_rounds(policy, world, seed, now, count)
@@ -327,8 +329,10 @@ def _single_rounds(policy: Policy, world: Environment, seed: int, start: int, co
     rewards: list[float] = []
     means, masks, draws = world.means(start, count), world.allowed(start, count), uniforms(seed, start, count)
     numbers = np.arange(len(world.arms))
+    requests = None if policy.contexts is None else rows_of(world.requests(start, count))
     for place in range(count):
-        choice = policy.ask() if masks is None else policy.ask(allowed=masks[place])
+        allowed = None if masks is None else masks[place]
+        choice = policy.ask(allowed=allowed, context=None if requests is None else requests[place])
         here, arm = slice(place, place + 1), choice.arm
         reward = world.observe(start + place, numbers[arm : arm + 1], means[here, arm], draws[here]).item()
         policy.tell(choice.id, reward)
@@ -344,6 +348,11 @@ def _single_rounds(policy: Policy, world: Environment, seed: int, start: int, co
 
 
 def _check_match(policy: Policy, world: Environment, start: int, stop: int) -> None:
+    if policy.contexts is not None and policy.contexts != world.contexts:
+        raise InputError(
+            f"the policy has {policy.contexts!r} and the world {world.contexts!r}; build the policy with "
+            f"contexts=world.contexts, or without"
+        )
     if len(policy.arms) != len(world.arms):
         raise InputError(
             f"the policy has {counted(len(policy.arms), 'arm')} and the world {len(world.arms)}; build both on the same"

@@ -163,6 +163,7 @@ class Category(Column):
 
     def tell(self, low: Floats, high: Floats) -> str:
         """The categories."""
+        del low
         return " or ".join(label(self.names[k]) for k in np.flatnonzero(high > 0.5))
 
 
@@ -418,8 +419,8 @@ class Contexts:
         for name in self._columns:
             if name not in context and not isinstance(self._columns[name], Optional):
                 raise InputError(
-                    f"the context has no {name!r}, which must be {self._columns[name].expected}; where it may be missing, "
-                    f"declare it as db.optional(...)"
+                    f"the context has no {name!r}, which must be {self._columns[name].expected}; where it may be "
+                    f"missing, declare it as db.optional(...)"
                 )
             found.extend(self._codes(name, context.get(name)))
         return np.array(found)
@@ -452,7 +453,7 @@ class Contexts:
         >>> Contexts(basket=(0, 500)).read_many({"basket": [0, 250]}).round(3).tolist()
         [[-1.732], [0.0]]
         """
-        rows = _rows(contexts)
+        rows = rows_of(contexts)
         found = np.empty((len(rows), self.width))
         for place, row in enumerate(rows):
             try:
@@ -621,7 +622,7 @@ def _from_spec(name: str, spec: Any) -> Any:
     )
 
 
-def _rows(contexts: Any) -> Sequence[Any]:
+def rows_of(contexts: Any) -> Sequence[Any]:
     """One context per row, from whatever table."""
     if hasattr(contexts, "to_dicts"):  # polars
         return cast(Sequence[Any], contexts.to_dicts())

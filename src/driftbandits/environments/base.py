@@ -19,6 +19,7 @@ from driftbandits._util.checks import FLOAT_BYTES, as_float, as_floats, check_co
 from driftbandits._util.guard import one_blas_thread
 from driftbandits._util.seeding import check_seed, stream
 from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.contexts import Contexts
 from driftbandits.environments.noise import Noise
 from driftbandits.environments.truth import Piece, Truth, measure
 from driftbandits.errors import InputError
@@ -208,6 +209,24 @@ class Environment(ABC):
         """
         del start, size
         return None
+
+    @property
+    def contexts(self) -> Contexts | None:
+        """What is known of the request of each round; None in worlds without requests."""
+        return None
+
+    def requests(self, start: int, size: int = 1) -> Any:
+        """The contexts of some rounds, as `Contexts.read_many` takes them, in worlds that have `contexts`.
+
+        Parameters
+        ----------
+        start, size : the rounds start, ..., start + size - 1
+
+        Returns
+        -------
+        a table of contexts
+        """
+        raise InputError(f"{self.name} has no requests in rounds {start} to {start + size - 1}")
 
     def means_of(self, start: int, arms: npt.ArrayLike) -> Floats:
         """Means of the arms chosen in consecutive rounds.

@@ -17,6 +17,7 @@ from driftbandits.environments.noise import (
     TruncatedGaussianNoise,
     UniformNoise,
 )
+from driftbandits.environments.requests import Requests
 from driftbandits.environments.reward_functions import SLOW_DRIFT, STILL, CosineBandit, SphereWorld
 from driftbandits.environments.switching import PROBLEMS, SMPyBanditsProblem, SwitchingKernel
 from driftbandits.errors import InputError, near_and_valid
@@ -28,6 +29,7 @@ __all__ = [
     "DriftingLinear",
     "ForgettingDrift",
     "GaussianNoise",
+    "Requests",
     "SMPyBanditsProblem",
     "StudentTNoise",
     "SwitchingKernel",
@@ -65,6 +67,18 @@ ENVIRONMENTS: dict[str, tuple[type[SphereWorld], dict[str, Any]]] = {
     "adversarial": (SwitchingKernel, {"kind": "upset", "switches": _SIXTHS}),
     "rotting": (Trending, {"kind": "falling"}),
     "rising": (Trending, {"kind": "rising"}),
+    "requests/stationary": (Requests, {"kind": "stationary"}),
+    "requests/switch": (Requests, {"kind": "switch"}),
+    "requests/drift": (Requests, {"kind": "drift"}),
+    "requests/part": (Requests, {"kind": "part"}),
+    "requests/mix": (Requests, {"kind": "mix"}),
+    "requests/rhythm": (Requests, {"kind": "rhythm"}),
+    "requests/columns-2": (Requests, {"columns": 2}),
+    "requests/columns-4": (Requests, {"columns": 4, "kind": "drift"}),
+    "requests/columns-32": (Requests, {"columns": 32}),
+    "requests/arms-4": (Requests, {"size": 4}),
+    "requests/arms-100": (Requests, {"size": 100, "dimension": 2}),
+    "requests/clicks": (Requests, {"clicks": True}),
     **{f"smpybandits/{number}": (SMPyBanditsProblem, {"problem": number}) for number in PROBLEMS},
 }
 
@@ -85,6 +99,18 @@ WorldName = Literal[
     "adversarial",
     "rotting",
     "rising",
+    "requests/stationary",
+    "requests/switch",
+    "requests/drift",
+    "requests/part",
+    "requests/mix",
+    "requests/rhythm",
+    "requests/columns-2",
+    "requests/columns-4",
+    "requests/columns-32",
+    "requests/arms-4",
+    "requests/arms-100",
+    "requests/clicks",
     "smpybandits/0",
     "smpybandits/1",
     "smpybandits/2",

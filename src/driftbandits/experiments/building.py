@@ -36,6 +36,7 @@ from driftbandits.experiments.specs import (
     policy_class,
 )
 from driftbandits.policies import POLICIES, Policy, create_policy, find_policy
+from driftbandits.policies.inputs import known_settings
 from driftbandits.policies.opkb.opnn import PAPER_DEPTH, PAPER_WIDTH
 from driftbandits.simulation import simulate
 from driftbandits.text import shown
@@ -215,6 +216,9 @@ def build_policy(spec: PolicySpec, world: Environment, seed: int) -> Policy:
     """A fresh policy for `world`, on the kernel the spec tells it (by default the world's own)."""
     arms = world.arms if spec.kernel is None else ArmSet(world.arms.points, kernel=kernel_from_config(spec.kernel))
     settings = read_settings(spec.settings)
+    kind = policy_class(spec.name)
+    if world.contexts is not None and "contexts" in known_settings(kind):
+        settings = {"contexts": world.contexts, **settings}
     if not is_reference(spec.name):
         return create_policy(spec.name, arms, horizon=world.horizon, seed=seed, **settings)
     return make_policy(load(spec.name), arms, settings, horizon=world.horizon, seed=seed, name=spec.name)

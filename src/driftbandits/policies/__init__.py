@@ -13,6 +13,7 @@ from driftbandits.policies.algorithm import Family
 from driftbandits.policies.auto.policy import AutoBandit
 from driftbandits.policies.base import Policy
 from driftbandits.policies.gp.detecting import DetectionAugmentedGPUCB, EventTriggeredGPUCB
+from driftbandits.policies.gp.disjoint import DisjointLinThompson, DisjointLinUCB
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
@@ -52,6 +53,8 @@ __all__ = [
     "DiscountedLinThompson",
     "DiscountedLinUCB",
     "DiscountedUCB",
+    "DisjointLinThompson",
+    "DisjointLinUCB",
     "EpsilonGreedy",
     "EventTriggeredGPUCB",
     "Exp3S",
@@ -120,6 +123,8 @@ LABELS = {
     "CUSUMUCB": "CUSUM-UCB",
     "DetectionAugmented": "DAL",
     "DiscountedLinThompson": "D-LinTS",
+    "DisjointLinThompson": "disjoint LinTS",
+    "DisjointLinUCB": "disjoint LinUCB",
     "EpsilonGreedy": "epsilon-greedy",
     "KLUCB": "kl-UCB",
     "MUCB": "M-UCB",

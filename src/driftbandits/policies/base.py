@@ -237,8 +237,8 @@ class Policy(Inspection, Persistence):
     def _known_contexts(self) -> Contexts:
         if self.contexts is None:
             raise InputError(
-                f"this {type(self).__name__} has no contexts; build it with contexts=db.Contexts(...), as AutoBandit and "
-                f"the LinUCB and linear Thompson families can be, or ask without one"
+                f"this {self._kind()} has no contexts; AutoBandit, DisjointLinUCB and DisjointLinThompson take them, "
+                f"if built with contexts=db.Contexts(...)"
             )
         return self.contexts
 

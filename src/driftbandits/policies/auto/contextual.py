@@ -13,7 +13,7 @@ Gaussians over coordinates in which rewards are linear (`request_priors`). What 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -33,7 +33,6 @@ from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, moments
 from driftbandits.policies.auto.change_report import ChangeReport
 from driftbandits.policies.auto.doubts import Doubts
 from driftbandits.policies.auto.echoes import MODELS, WHITE, Memory
-from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.exposures import Exposures
 from driftbandits.policies.auto.mixture import Mixture
 from driftbandits.policies.auto.policy import SAMPLES_PER_HYPOTHESIS, AutoBandit
@@ -43,7 +42,7 @@ from driftbandits.policies.auto.request_priors import RequestPriors
 from driftbandits.policies.auto.samples import ManySamples
 from driftbandits.policies.auto.successes import News, TwoValued
 from driftbandits.policies.decisions import Feedback, Row
-from driftbandits.policies.inspection import around, cut
+from driftbandits.policies.inspection import around
 from driftbandits.policies.open_contexts import OpenContexts
 from driftbandits.types import Bools, Floats, Ints
 
@@ -171,6 +170,8 @@ class ContextualAutoBandit(AutoBandit):
     [0.5, 0.1]
     """
 
+    contexts: Contexts
+    _latest_size: int
     behaviour = 1
     learns_open_decisions = False
 
@@ -266,7 +267,8 @@ class ContextualAutoBandit(AutoBandit):
         nothing = (math.inf,) * len(self.contexts.parts)
         self._models = [Smoothness(nothing, arms=size, requests=1.0, joint=1.0, noise=1.0) for size in _AT_FIRST]
         self._open = OpenContexts(width)
-        self._latest, self._latest_size = np.zeros((2 * REQUESTS_KEPT, width)), 0
+        self._latest = np.zeros((2 * REQUESTS_KEPT, width))
+        self._latest_size = 0
         self._remembered = Remembered(width)
         self._told, self._next_choice = 0, FIRST_CHOICE
         self._build()
@@ -475,7 +477,8 @@ class ContextualAutoBandit(AutoBandit):
         self._open = OpenContexts.load(requests.reader("open"), width, awaited=self._awaited()["id"])
         latest = requests.array("latest", np.float64, (None, width))
         states.check(len(latest) <= 2 * REQUESTS_KEPT and bool(np.isfinite(latest).all()), "latest")
-        self._latest, self._latest_size = np.zeros((2 * REQUESTS_KEPT, width)), len(latest)
+        self._latest = np.zeros((2 * REQUESTS_KEPT, width))
+        self._latest_size = len(latest)
         self._latest[: len(latest)] = latest
         self._told = requests.integer("told", high=self.rounds)
         self._next_choice = requests.integer("next_choice", low=self._told + 1)

@@ -25,14 +25,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.linalg
 
 from driftbandits import state as states
 from driftbandits._util.linalg import small_pivoted
-from driftbandits.arms.contexts import Contexts, places_of, scale_of, standardised
+from driftbandits.arms.contexts import Contexts, places_of
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE
 from driftbandits.types import Floats, Ints
 
@@ -151,8 +151,6 @@ def _sums(design: Floats, arms: Sequence[Ints], rewards: Floats) -> _Sums:
 def _evidence(sums: _Sums, sizes: Smoothness) -> float:
     """Log marginal likelihood, up to a constant."""
     q = sums.squares.shape[1]
-    weight = 1.0 / max(q - 1, 1)
-    del weight
     common = np.full(q, math.sqrt(sizes.requests))
     own = np.full(q, math.sqrt(sizes.joint))
     common[0], own[0] = math.sqrt(LEVEL_VARIANCE), math.sqrt(sizes.arms)
@@ -201,12 +199,10 @@ class _Search:
         return found, best
 
     def _around(self, now: Smoothness, name: str) -> Iterator[Smoothness]:
-        if name == "noise":
-            for factor in (0.25, 0.5, 0.7, 1.4, 2.0, 4.0):
-                yield replace(now, noise=max(now.noise * factor, 1e-6))
-        else:
-            for size in _SIZES:
-                yield replace(now, **{name: size})
+        factors = (0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
+        values = [max(now.noise * factor, 1e-6) for factor in factors] if name == "noise" else _SIZES
+        for value in values:
+            yield replace(now, **cast(dict[str, Any], {name: value}))
 
 
 _ALL = ("noise", "arms", "requests", "joint")
@@ -254,11 +250,3 @@ def _with(now: Smoothness, part: int, scale: float) -> Smoothness:
     scales = list(now.scales)
     scales[part] = scale
     return replace(now, scales=tuple(scales))
-
-
-def scaling(codes: Floats, contexts: Contexts) -> tuple[Floats, Floats]:
-    """Centre and scale of codes, from those seen."""
-    return scale_of(codes, contexts.scaled)
-
-
-__all__ = ["RequestFeatures", "Smoothness", "choose", "scaling", "standardised"]

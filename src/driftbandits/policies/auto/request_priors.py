@@ -3,7 +3,8 @@
 symbol  name        shape        meaning
 phi_a               (N, p)       features of the arms: of their kernel, or one per arm where they are independent
 psi_c               (r,)         features of the request (`relevance.RequestFeatures`)
-h_ac    row         (R,)         (sqrt(g) phi_a, sqrt(m) psi_c, sqrt(h) phi_a x psi_c, zeros, sqrt(l)): f(c, a) = h_ac' x
+h_ac    row         (R,)         (sqrt(g) phi_a, sqrt(m) psi_c, sqrt(h) phi_a x psi_c, zeros, sqrt(l))
+x                   (R,)         coordinates, N(0, I): the reward of arm a for request c is h_ac' x
 
 What is read is that of the pairs *entered* last: all arms for one request, or a list of arms with a request each. The
 average request has the mean of psi_c over the latest ones: as rewards are linear in psi_c, it gives mean rewards.
