@@ -151,6 +151,7 @@ class Change:
     forgot : what the policy no longer believes, where that is not simply everything before
     stream : which of many tests fired
     odds : of a change against none, of policies that know them; else 0
+    part : of the requests whose rewards moved, where it is a minority of them; before and after are theirs then
 
     >>> change = Change(1005, 0, 0, (1000, 1005), 0, 9.3, 9.2, (3,), (0.5,), (-0.1,), names=("9 EUR",), odds=11_000.0)
     >>> print(change)
@@ -172,6 +173,7 @@ class Change:
     forgot: str = ""
     stream: str = ""
     odds: float = 0.0
+    part: str = ""
 
     def __str__(self) -> str:
         """What happened in a sentence or two, and the numbers behind it in brackets."""
@@ -191,15 +193,16 @@ class Change:
         """Which rewards changed, the largest moves first."""
         labels = tuple(label(name) for name in self.names) or tuple(f"arm {arm}" for arm in self.arms)
         rows = sorted(zip(labels, self.before, self.after, strict=True), key=lambda row: -abs(row[2] - row[1]))
+        part = f" for {label(self.part)}" if self.part else ""
         if not rows:
-            return "rewards changed, of which arms cannot be said"
+            return f"rewards changed{part}, of which arms cannot be said"
         rest = len(rows) - 1
         others = f" and {rest:,} other{'s' if rest > 1 else ''}" if rest else ""
         moves = [
             f"{name} {'rose' if after > before else 'fell'} from {before:.3g} to {after:.3g}"
             for name, before, after in rows[:_MOVES_SHOWN]
         ]
-        return f"the rewards of {rows[0][0]}{others} changed: {', '.join(moves)}"
+        return f"the rewards of {rows[0][0]}{others} changed{part}: {', '.join(moves)}"
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Change:

@@ -8,7 +8,7 @@ number       the number; with a range, between -sqrt(3) and sqrt(3), whose varia
 cyclic       sqrt(2) times cosine and sine of its angle
 category     one per category: 1 for the present one, else 0
 boolean      1 or -1
-vector       its numbers; one with more than 16 is projected to 8 by a fixed random matrix
+vector       its numbers; one with more than 64 is projected to 16 by a fixed random matrix
 optional     those of the column, all 0 where the value is missing, and one more that says so
 
 Codes of numbers without a range are the numbers themselves: policies scale them by those that they have seen.
@@ -32,8 +32,8 @@ from driftbandits.types import Floats, Ints
 MOST_COLUMNS = 256
 MOST_CATEGORIES = 256
 MOST_IN_A_VECTOR = 100_000
-LONGEST_VECTOR_KEPT = 16
-PROJECTED_TO = 8
+LONGEST_VECTOR_KEPT = 64
+PROJECTED_TO = 16
 OTHER = "other"
 _HALF_WIDTH = math.sqrt(3.0)
 _ROOT_2 = math.sqrt(2.0)

@@ -225,6 +225,11 @@ class Environment(ABC):
         Returns
         -------
         a table of contexts
+
+        Raises
+        ------
+        InputError
+            In worlds without.
         """
         raise InputError(f"{self.name} has no requests in rounds {start} to {start + size - 1}")
 

@@ -88,7 +88,9 @@ class Requests(SphereWorld):
         super().__init__(arms, horizon=horizon, noise=usual if noise is None else noise, mean_range=ends, name=name)
 
     @classmethod
-    def sample(cls, *, seed: int | None = 0, size: int = 10, dimension: int = 0, **settings: Any) -> Self:
+    def sample(
+        cls, *, seed: int | None = 0, size: int = 10, dimension: int = 0, horizon: int = 10_000, **settings: Any
+    ) -> Self:
         """The world on arms without points, or evenly drawn from a cube.
 
         Parameters
@@ -96,6 +98,7 @@ class Requests(SphereWorld):
         seed : of all that is drawn
         size : number of arms
         dimension : of their points; 0 for arms that have nothing in common
+        horizon : number of rounds
         settings : those of the class
 
         Returns
@@ -107,7 +110,7 @@ class Requests(SphereWorld):
             arms = ArmSet(stream(number, "arms").random((count, check_count("dimension", dimension))))
         else:
             arms = ArmSet.separate([f"arm {k}" for k in range(count)])
-        return cls(arms, seed=number, **settings)
+        return cls(arms, seed=number, horizon=horizon, **settings)
 
     @property
     def contexts(self) -> Contexts:

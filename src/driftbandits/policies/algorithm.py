@@ -493,6 +493,7 @@ class Algorithm(ABC):
         forgot: str = "",
         stream: str = "",
         odds: float = 0.0,
+        part: str = "",
     ) -> None:
         """Keep a record of a change found now; `before` and `after` are rewards of `arms` on the internal scale."""
         outward = self._scale.outward
@@ -511,6 +512,7 @@ class Algorithm(ABC):
             forgot=forgot,
             stream=stream,
             odds=odds,
+            part=part,
         )
         self._change_log.add(change)
 

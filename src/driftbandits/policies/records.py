@@ -135,7 +135,12 @@ def _read_change(reader: states.Reader) -> Change:
         reader.number(name)
     reader.text("forgot")
     reader.text("stream")
-    change = Change.from_dict({field.name: reader.raw(field.name) for field in dataclasses.fields(Change)})
+    known = [field.name for field in dataclasses.fields(Change)]
+    if reader.has("part"):
+        reader.text("part")
+    else:  # states of 0.3.0 have none
+        known.remove("part")
+    change = Change.from_dict({name: reader.raw(name) for name in known})
     numbers = {"interval": int, "arms": int, "before": float, "after": float, "names": str}
     for name, kind in numbers.items():
         values = getattr(change, name)

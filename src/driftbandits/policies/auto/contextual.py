@@ -15,12 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from driftbandits import state as states
+from driftbandits._util.guard import guarded
 from driftbandits._util.linalg import first_largest
 from driftbandits._util.seeding import stream
 from driftbandits.arms import ArmSet
@@ -30,19 +32,22 @@ from driftbandits.policies.algorithm import freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.auto.batching import RewardBatch, observe_all
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, moments
-from driftbandits.policies.auto.change_report import ChangeReport
+from driftbandits.policies.auto.change_part import find_part
+from driftbandits.policies.auto.change_report import ChangeReport, RegimeChange
 from driftbandits.policies.auto.doubts import Doubts
 from driftbandits.policies.auto.echoes import MODELS, WHITE, Memory
+from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.exposures import Exposures
-from driftbandits.policies.auto.mixture import Mixture
+from driftbandits.policies.auto.learning import FAR_TOO_SMALL
+from driftbandits.policies.auto.mixture import LARGEST_SQUARE, Mixture
 from driftbandits.policies.auto.policy import SAMPLES_PER_HYPOTHESIS, AutoBandit
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.relevance import Smoothness, choose
-from driftbandits.policies.auto.request_priors import RequestPriors
+from driftbandits.policies.auto.request_priors import RequestPriors, RequestReadings
 from driftbandits.policies.auto.samples import ManySamples
 from driftbandits.policies.auto.successes import News, TwoValued
 from driftbandits.policies.decisions import Feedback, Row
-from driftbandits.policies.inspection import around
+from driftbandits.policies.inspection import around, cut
 from driftbandits.policies.open_contexts import OpenContexts
 from driftbandits.types import Bools, Floats, Ints
 
@@ -52,7 +57,10 @@ MOST_REMEMBERED = 4096  # rewards
 REQUESTS_SHOWN = 16  # of the latest, over which laws without a context are averaged
 REQUESTS_KEPT = 256
 _CHUNK = 32  # rewards learned anew in one step
-_AT_FIRST = (0.2, 0.02)  # variances of arms before anything is chosen
+_AT_FIRST = (0.2, 0.02, 0.002)  # variances of arms before anything is chosen
+_UNKNOWN_NOISE = 1.0
+LEAST_OTHERS = 16  # rewards that differ from the most frequent one, before anything can be chosen
+_NOISE_CHECKED = tuple(2**k for k in range(3, 20))  # rewards told, until columns are chosen: see `_mend_noise`
 
 
 class Remembered:
@@ -210,8 +218,8 @@ class ContextualAutoBandit(AutoBandit):
         self._rows.enter(self._request)
 
     @property
-    def _rows(self) -> Any:
-        return self._beliefs.priors.rows
+    def _rows(self) -> RequestReadings:
+        return self._priors.rows
 
     def _law(self) -> Floats:
         if self._codes is not None:
@@ -265,12 +273,14 @@ class ContextualAutoBandit(AutoBandit):
         self._centre, self._spread = np.zeros(width), np.ones(width)
         self._anchors = np.zeros((1, width))
         nothing = (math.inf,) * len(self.contexts.parts)
-        self._models = [Smoothness(nothing, arms=size, requests=1.0, joint=1.0, noise=1.0) for size in _AT_FIRST]
+        self._models = [
+            Smoothness(nothing, arms=size, requests=1.0, joint=1.0, noise=_UNKNOWN_NOISE) for size in _AT_FIRST
+        ]
         self._open = OpenContexts(width)
         self._latest = np.zeros((2 * REQUESTS_KEPT, width))
         self._latest_size = 0
         self._remembered = Remembered(width)
-        self._told, self._next_choice = 0, FIRST_CHOICE
+        self._told, self._next_choice, self._changed = 0, FIRST_CHOICE, 0
         self._build()
         self._clock = self.rounds
         self._mixture.start(self.rounds)
@@ -278,7 +288,7 @@ class ContextualAutoBandit(AutoBandit):
         self._refresh()
 
     def _build(self) -> None:
-        priors = RequestPriors(
+        priors = self._priors = RequestPriors(
             self.arms, self._models, self._anchors, self._places, auto=self.kernel == "auto", rank=self.rank
         )
         latest = self._latest[: self._latest_size][-REQUESTS_KEPT:]
@@ -320,36 +330,65 @@ class ContextualAutoBandit(AutoBandit):
         self._request = None  # other pairs are entered
         self._rows.enter(standardised(codes[None], self._centre, self._spread))
         self._learn_now(row, reward, News.NONE)
+        if not self._ready and self._told in _NOISE_CHECKED:
+            self._mend_noise()
         if self._told >= self._next_choice:
-            self._next_choice = 2 * self._told
+            self._next_choice = self._told + max(self._told - self._changed, FIRST_CHOICE)
             self._choose_columns()
         self._refresh()
 
+    @property
+    def _ready(self) -> bool:
+        """Whether anything was chosen yet."""
+        return self._models[0].noise != _UNKNOWN_NOISE
+
+    def _mend_noise(self) -> None:
+        """Learn anew what was learned while the noise was taken for far too small."""
+        noise = float(self._mixture.weights() @ self._beliefs.scatter)
+        if noise > FAR_TOO_SMALL * self._beliefs.first_noise:
+            self._learn_all_anew(noise, self._remembered.since(0))
+
     def _find_change(self) -> None:
-        before = self._change_report.epoch
+        if not self._ready:
+            return  # what the noise is like is not known yet
+        report = self._change_report
+        self._regime_before, before = report.regime, report.epoch
         with self._rows.average():
             super()._find_change()
-        if self._change_report.epoch > before:
-            self._next_choice = min(self._next_choice, self._told + 4 * FIRST_CHOICE)
+        if report.epoch > before:
+            self._changed, self._next_choice = self._told, self._told + FIRST_CHOICE
+
+    def _report(self, found: RegimeChange, part: str = "") -> None:
+        beliefs, weights = self._beliefs, self._mixture.weights()
+        steady = (beliefs.rate[: beliefs.count] == 0) & (beliefs.birth[: beliefs.count] <= self._regime_before)
+        codes = self._latest[: self._latest_size]
+        if steady.any() and len(codes):
+            requests = standardised(codes, self._centre, self._spread)
+            old, leader = first_largest(np.where(steady, weights, -1.0)), first_largest(weights)
+            moved = find_part(beliefs, self.contexts, codes, requests, leader=leader, old=old)
+            if moved is not None:
+                part = moved.words
+                found = replace(found, named=moved.arms, named_before=moved.before, named_after=moved.after)
+        super()._report(found, part)
 
     def _settled_means(self, weights: Floats) -> Floats:
         return self._samples.expected(weights)
 
     def _choose_columns(self) -> None:
         """Choose the columns that matter, and learn anew if they are others than before."""
-        told = self._remembered
-        some = told.since(self._change_report.began)
-        if some.stop - some.start < FIRST_CHOICE:
-            some = told.since(0)
+        told, began = self._remembered, self._change_report.began
+        some = told.since(0)
         centre, spread = scale_of(told.codes[some], self.contexts.scaled)
         requests = standardised(told.codes[some], centre, spread)
         arms, rewards = told.arms[some], told.rewards[some]
-        rewards = rewards - rewards.mean()
-        best = choose(requests, arms, rewards, self.contexts, everything=False)
+        if len(rewards) - np.unique(rewards, return_counts=True)[1].max() < LEAST_OTHERS:
+            return
+        epochs = (told.ids[some] >= began).astype(np.int64)
+        best = choose(requests, arms, rewards, self.contexts, epochs=epochs, everything=False)
         nothing = (math.inf,) * len(self.contexts.parts)
         models = [best] if best.chosen else []
         if len(best.chosen) < len(self.contexts.parts):
-            models.append(choose(requests, arms, rewards, self.contexts, everything=True))
+            models.append(choose(requests, arms, rewards, self.contexts, epochs=epochs, everything=True))
         models.append(Smoothness(nothing, arms=best.arms, requests=1.0, joint=1.0, noise=best.noise))
         same = len(models) == len(self._models) and all(a.is_near(b) for a, b in zip(models, self._models, strict=True))
         if same:
@@ -357,7 +396,7 @@ class ContextualAutoBandit(AutoBandit):
         self._models, self._centre, self._spread = models, centre, spread
         step = max(len(requests) // 96, 1)
         self._anchors = requests[::step][:96].copy()
-        self._learn_all_anew(best.noise, some)
+        self._learn_all_anew(best.noise, told.since(began))
 
     def _learn_all_anew(self, noise: float, some: slice) -> None:
         """Build everything for the present models, and learn the rewards remembered, in chunks."""
@@ -370,10 +409,12 @@ class ContextualAutoBandit(AutoBandit):
         self._probing.load(states.Reader({**probing.export(), "kind": -1}), rounds=clock)
         told = self._remembered
         ids, arms, rewards = told.ids[some], told.arms[some], told.rewards[some]
+        apart = np.square(rewards - rewards.mean()) / max(float(rewards.var()), 1e-12)
+        self._mixture.tails.know(np.minimum(apart, LARGEST_SQUARE).tolist())
         requests = standardised(told.codes[some], self._centre, self._spread)
         first = int(ids[0]) if len(ids) else now
         self._beliefs.expect_noise(noise, 16.0)
-        self._mixture.start(min(first, now))
+        self._mixture.start(min(first, report.regime))  # nothing new: no change is to be reported for it
         self._clock = first
         for start in range(0, len(ids), _CHUNK):
             part = slice(start, start + _CHUNK)
@@ -421,11 +462,47 @@ class ContextualAutoBandit(AutoBandit):
             weights = self._mixture.weights()
             return [self._samples.mean(weights, arms), *around(*moments(self._beliefs, weights, arms))]
 
+    @guarded
+    def explain(self, *, context: Any = None) -> Explanation:
+        """The current beliefs in a few lines: print them, or read the fields.
+
+        Parameters
+        ----------
+        context : of a request; without one, estimates are means over the latest
+
+        Returns
+        -------
+        Explanation
+        """
+        self._begin_once()
+        codes = self._codes_of(context)
+        with self._entered(codes):
+            estimate, interval = self._estimate(), cut(self._interval())
+        kinds = self._mixture.kinds()
+        columns = {
+            name: float(sum(kinds[kind] for kind, model in enumerate(self._priors.of_requests) if part in model.chosen))
+            for part, (name, _) in enumerate(self.contexts.parts)
+        }
+        return explain(
+            self._mixture,
+            self._change_report,
+            rounds=self.rounds,
+            probing=self._probing.summary(self._standardised(), self._clock),
+            changes=self.changes_found,
+            names=self.arms.names,
+            scale=self._scale,
+            estimate=estimate,
+            interval=interval,
+            doubtful=self._doubts.doubtful,
+            ignores_kernel=self.kernel == "auto" and self.arms.kernel is not None and not self.arms.guessed,
+            columns=columns,
+        )
+
     # --- state --------------------------------------------------------------------------------------------------
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
         """Learn the rewards remembered anew, those of arms that are gone left out."""
-        for name in ("_centre", "_spread", "_anchors", "_models", "_open", "_latest", "_latest_size", "_told"):
+        for name in ("_centre", "_spread", "_anchors", "_models", "_latest_size", "_told", "_changed"):
             setattr(self, name, getattr(old, name))
         self._open = old._open.copy()
         self._latest = old._latest.copy()
@@ -460,6 +537,7 @@ class ContextualAutoBandit(AutoBandit):
             "latest": self._latest[: self._latest_size].copy(),
             "told": self._told,
             "next_choice": self._next_choice,
+            "changed": self._changed,
             "remembered": self._remembered.export(),
             **self._rows.export(),
         }
@@ -482,6 +560,7 @@ class ContextualAutoBandit(AutoBandit):
         self._latest[: len(latest)] = latest
         self._told = requests.integer("told", high=self.rounds)
         self._next_choice = requests.integer("next_choice", low=self._told + 1)
+        self._changed = requests.integer("changed", high=self._told)
         self._remembered = Remembered(width)
         self._remembered.load(requests.reader("remembered"), rounds=self.rounds, arms=len(self.arms))
         super()._import(state)

@@ -61,6 +61,7 @@ class Explanation:
     shown : changes that were visible in the best arm itself; each of them makes re-tests rarer
     spells : weight of noise that comes in spells: "common" to all arms, or each arm's "own"
     doubtful : whether the rewards do not fit what is believed, as a `DoubtWarning` has said
+    columns : for every column of the contexts, how likely it matters; none where requests have no contexts
     ignores_kernel : whether the arms have a kernel of their own, which length scales take the place of
 
     >>> from driftbandits import ArmSet, AutoBandit
@@ -90,6 +91,7 @@ class Explanation:
     doubtful: bool = False
     ignores_kernel: bool = False
     spells: dict[str, float] = field(default_factory=dict)
+    columns: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """The sentences, then the numbers."""
@@ -113,6 +115,10 @@ class Explanation:
         ]
         if _LEAST_SUSPICION <= self.suspected < _STRONG_SUSPICION:
             sentences.insert(1, f"There may have been {suspected}.")
+        if self.columns:
+            matter = [label(name) for name, weight in self.columns.items() if weight >= _STRONG_SUSPICION]
+            on = f"depend on {_listed(matter)}" if matter else "do not depend on the context, as far as can be told"
+            sentences.append(f"Rewards {on}.")
         if self.doubtful:
             sentences.insert(0, "The rewards do not fit what is believed: do not trust the estimates.")
         return [*sentences, *self._probing_sentence()]
@@ -140,6 +146,7 @@ class Explanation:
         arms = ", ".join(f"{label(b.name)} {b.mean:.3g} [{b.low:.3g}, {b.high:.3g}]" for b in self.best)
         scales = ", ".join(f"{_scale(s)} ({w:.2f})" for s, w in self.length_scales.items() if w >= _LEAST_WEIGHT_SHOWN)
         related = [f"{_scale(r, 'none')} ({w:.2f})" for r, w in self.correlations.items() if w >= _LEAST_WEIGHT_SHOWN]
+        columns = [f"{label(c)} ({w:.2f})" for c, w in self.columns.items() if w >= _LEAST_SUSPICION]
         spells = "".join(
             f"; in spells {_SPELLS[kind]} ({weight:.2f})"
             for kind, weight in self.spells.items()
@@ -150,9 +157,14 @@ class Explanation:
             f"noise         standard deviation {self.noise:.3g}{spells}",
             f"length scale  {scales}{_KERNEL_IGNORED if self.ignores_kernel else ''}",
             *([f"segments      correlation {', '.join(related)}"] if related else []),
+            *([f"columns       {', '.join(columns) or 'none matters'}"] if self.columns else []),
             f"best arms     {arms}",
             f"probing       {100 * self.probing:.2g} % of rounds",
         ]
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _scale(scale: float | None, none: str = "none, arms are independent") -> str:
@@ -174,6 +186,7 @@ def explain(
     interval: Floats,
     doubtful: bool,
     ignores_kernel: bool,
+    columns: dict[str, float] | None = None,
 ) -> Explanation:
     """The beliefs of `mixture`, in the user's units.
 
@@ -212,6 +225,7 @@ def explain(
         changes=changes,
         doubtful=doubtful,
         ignores_kernel=ignores_kernel,
+        columns=columns or {},
         spells={"common": common, "own": float(weights[models >= OWN].sum())},
     )
 

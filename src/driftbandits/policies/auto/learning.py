@@ -39,7 +39,7 @@ from driftbandits.types import Bools, Floats, Ints
 BIRTH_DEVIATIONS = 2.0  # deviation from the leader's prediction at which hypotheses of a change are born
 LOCAL_BIRTH_DEVIATIONS = 2.5  # deviation at which the hypothesis of a change of this arm alone is born
 _NOISE_CHECKED = (8, 16, 32, 64, 128)  # rewards
-_FAR_TOO_SMALL = 4.0  # times: the noise over what it was taken for
+FAR_TOO_SMALL = 4.0  # times: the noise over what it was taken for
 LATE_BEFORE_SILENCE = 8  # rewards that came late, before it is asked whether most decisions get none
 BIRTH_NATS = 1.5  # the same for two-valued rewards: log-likelihood advantage of knowing nothing about the arm
 
@@ -386,7 +386,7 @@ class Learning(Policy):
             return
         self._catch_up()
         noise = float(self._mixture.weights() @ self._beliefs.scatter)
-        if noise > _FAR_TOO_SMALL * self._beliefs.first_noise:
+        if noise > FAR_TOO_SMALL * self._beliefs.first_noise:
             self._learn_anew(noise)
             self._refresh()
 
@@ -503,7 +503,7 @@ class Learning(Policy):
         counted, moved = np.flatnonzero(self._two_valued.plays), set(found.moved.tolist())
         return np.array([arm for arm in counted.tolist() if self._standing.of(arm) in moved], dtype=np.int64)
 
-    def _report(self, found: RegimeChange) -> None:
+    def _report(self, found: RegimeChange, part: str = "") -> None:
         self._report_change(
             epoch=self._change_report.epoch - 1,
             interval=(found.birth, self._clock),
@@ -514,6 +514,7 @@ class Learning(Policy):
             after=found.named_after,
             forgot=found.forgot,
             odds=found.odds,
+            part=part,
         )
 
     def _expected(self) -> Floats:

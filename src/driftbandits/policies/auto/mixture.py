@@ -41,7 +41,7 @@ ROUNDS_BEFORE_THE_FIRST = 30.0  # rounds without a change, as prior evidence
 MOST_NATS_PER_REWARD = 4.0  # largest loss in log weight per reward, relative to the best hypothesis, for normal noise
 LEAST_NATS_PER_REWARD = 1.0  # the same for the heaviest tails
 _NORMAL_KURTOSIS = 3.0
-_LARGEST_SQUARE = 36.0  # of a residual in its own deviations
+LARGEST_SQUARE = 36.0  # of a residual in its own deviations
 _SQUARES_REMEMBERED = 400.0
 _SQUARES_AT_FIRST = 30.0  # of normal noise, as prior evidence
 _SQUARES_WAITING = 64  # rewards after which it is clear whether a change explains a surprise
@@ -86,14 +86,19 @@ class Tails(Declared):
         while len(self._waiting) > _SQUARES_WAITING:
             square, then = self._waiting.popleft()
             if then == leading:
-                self._square += (square - self._square) / (self._seen + 1.0)
-                self._fourth += (square * square - self._fourth) / (self._seen + 1.0)
-                self._seen = min(self._seen + 1.0, _SQUARES_REMEMBERED)
+                self.know([square])
+
+    def know(self, squares: Iterable[float]) -> None:
+        """Squares that no change explains."""
+        for square in squares:
+            self._square += (square - self._square) / (self._seen + 1.0)
+            self._fourth += (square * square - self._fourth) / (self._seen + 1.0)
+            self._seen = min(self._seen + 1.0, _SQUARES_REMEMBERED)
 
     saved = (
         number("seen", within=(_SQUARES_AT_FIRST, _SQUARES_REMEMBERED)),
-        number("square", within=(0.0, _LARGEST_SQUARE)),
-        number("fourth", within=(0.0, _LARGEST_SQUARE**2)),
+        number("square", within=(0.0, LARGEST_SQUARE)),
+        number("fourth", within=(0.0, LARGEST_SQUARE**2)),
         Value(
             "waiting",
             lambda waiting: np.array(waiting, dtype=np.float64).reshape(-1, 2),
@@ -104,7 +109,7 @@ class Tails(Declared):
     def _check_state(self, **known: Any) -> None:
         squares = [square for square, _ in self._waiting]
         states.check(len(squares) <= _SQUARES_WAITING, "waiting")
-        states.check(all(0.0 <= square <= _LARGEST_SQUARE for square in squares), "waiting")
+        states.check(all(0.0 <= square <= LARGEST_SQUARE for square in squares), "waiting")
         states.check(self._fourth >= self._square**2 > 0.0, "fourth")
 
 
@@ -255,7 +260,7 @@ class Mixture:
 
     def _expected_square(self, squares: Floats) -> list[float]:
         """Mean over the hypotheses of squares (n,) or (n, k)."""
-        return np.atleast_1d(self.weights() @ np.minimum(squares, _LARGEST_SQUARE)).tolist()  # type: ignore[no-any-return]
+        return np.atleast_1d(self.weights() @ np.minimum(squares, LARGEST_SQUARE)).tolist()  # type: ignore[no-any-return]
 
     def _add(self, likelihood: Floats, squares: list[float] | None) -> None:
         birth = self.beliefs.birth.item(self.leader())

@@ -44,7 +44,7 @@ _ANCHORS = 96  # requests among which features are sought
 _FEATURES_WEIGHED = 16
 _LEFT_OUT = 1e-3  # share of the variance that features may leave out
 _TRIED = 3  # parts whose length scales are sought, of those whose evidence grew most
-_SIZES = tuple(4.0**-k for k in range(1, 8))  # variances of signals, for rewards in [-1, 1]
+_SIZES = tuple(4.0**-k for k in range(1, 9))  # variances of signals, for rewards in [-1, 1]
 _SWEEPS = 2
 
 
@@ -145,7 +145,8 @@ class _Sums:
 def _sums(design: Floats, arms: Sequence[Ints], rewards: Floats) -> _Sums:
     squares = np.array([design[mine].T @ design[mine] for mine in arms])
     products = np.array([design[mine].T @ rewards[mine] for mine in arms])
-    return _Sums(squares, products, float(rewards @ rewards), len(rewards))
+    mine = np.concatenate(arms)
+    return _Sums(squares, products, float(rewards[mine] @ rewards[mine]), len(mine))
 
 
 def _evidence(sums: _Sums, sizes: Smoothness) -> float:
@@ -169,29 +170,34 @@ def _evidence(sums: _Sums, sizes: Smoothness) -> float:
 
 
 class _Search:
-    """One search: what was told, and the best found so far."""
+    """One search: what was told, of every epoch by itself."""
 
-    def __init__(self, requests: Floats, arms: Ints, rewards: Floats, places: Ints) -> None:
-        self._requests, self._rewards, self._places = requests, rewards, places
-        self._arms = [np.flatnonzero(arms == arm) for arm in np.unique(arms)]
+    def __init__(self, requests: Floats, arms: Ints, rewards: Floats, epochs: Ints, places: Ints) -> None:
+        self._requests, self._rewards, self._places = requests, rewards.copy(), places
+        self._arms: list[list[Ints]] = []
+        for epoch in np.unique(epochs):
+            mine = np.flatnonzero(epochs == epoch)
+            self._rewards[mine] -= rewards[mine].mean()
+            self._arms.append([mine[arms[mine] == arm] for arm in np.unique(arms[mine])])
         step = max(len(requests) // _ANCHORS, 1)
         self._anchors = requests[::step][:_ANCHORS]
 
-    def sums(self, scales: Sequence[float]) -> _Sums:
-        """Of the features under these length scales."""
+    def sums(self, scales: Sequence[float]) -> list[_Sums]:
+        """Of the features under these length scales, for every epoch."""
         features = RequestFeatures(self._anchors, np.array(scales)[self._places], _FEATURES_WEIGHED)
         ones = np.ones((len(self._requests), 1))
-        return _sums(np.hstack([ones, features(self._requests)]), self._arms, self._rewards)
+        design = np.hstack([ones, features(self._requests)])
+        return [_sums(design, arms, self._rewards) for arms in self._arms]
 
     def fit(self, start: Smoothness, names: Sequence[str], sweeps: int = 1) -> tuple[float, Smoothness]:
         """The best sizes on their grids, one after the other, for the length scales of `start`."""
         sums, best = self.sums(start.scales), start
-        found = _evidence(sums, best)
+        found = sum(_evidence(each, best) for each in sums)
         for _ in range(sweeps):
             before = found
             for name in names:
                 for tried in self._around(best, name):
-                    value = _evidence(sums, tried)
+                    value = sum(_evidence(each, tried) for each in sums)
                     if value > found + 1e-9:
                         found, best = value, tried
             if found <= before:
@@ -208,13 +214,15 @@ class _Search:
 _ALL = ("noise", "arms", "requests", "joint")
 
 
-def choose(requests: Floats, arms: Ints, rewards: Floats, contexts: Contexts, *, everything: bool) -> Smoothness:
+def choose(
+    requests: Floats, arms: Ints, rewards: Floats, contexts: Contexts, *, epochs: Ints | None = None, everything: bool
+) -> Smoothness:
     """The parts that matter for these rewards, (n,), of arms for requests with standardised codes (n, width).
 
-    `everything` takes all parts, nearly linear, and seeks the sizes alone.
+    Every epoch has reward functions of its own. `everything` takes all parts, nearly linear, and seeks the sizes alone.
     """
     places = places_of(contexts.parts, contexts.width)
-    search = _Search(requests, arms, rewards, places)
+    search = _Search(requests, arms, rewards, np.zeros_like(arms) if epochs is None else epochs, places)
     nothing = (math.inf,) * len(contexts.parts)
     noise = max(float(np.var(rewards)), 1e-6)
     best = Smoothness(nothing, arms=0.0625, requests=0.0625, joint=0.0625, noise=noise)

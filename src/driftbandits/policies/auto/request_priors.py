@@ -150,8 +150,7 @@ class RequestPriors(Priors):
     ) -> None:
         options = _arm_features(arms, auto=auto, rank=rank)
         features, chosen, requests, scales = [], [], [], []
-        self.model_of: list[int] = []
-        for number, model in enumerate(models):
+        for model in models:
             for scale, phi in options if model.chosen else options[-1:]:
                 room = (rank - 1 - phi.shape[1]) // (1 + phi.shape[1])
                 made = RequestFeatures(anchors, np.array(model.scales)[places], room if model.chosen else 0)
@@ -159,8 +158,8 @@ class RequestPriors(Priors):
                 requests.append(made)
                 chosen.append(model)
                 scales.append(scale)
-                self.model_of.append(number)
         self.pairs = ()
+        self.of_requests = chosen
         self.length_scales = tuple(scales)
         self._features = features
         self._directions, self._crowds, self._regions, self._alike = {}, {}, {}, {}
