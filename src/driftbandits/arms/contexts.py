@@ -301,6 +301,11 @@ def cyclic(period: float) -> Column:
     -------
     Column
 
+    Raises
+    ------
+    InputError
+        For a period that is not positive.
+
     >>> Contexts(hour=cyclic(24)).read({"hour": 6}).round(3).tolist()
     [0.0, 1.414]
     """
@@ -480,12 +485,8 @@ class Contexts:
         >>> Contexts(basket=(0, 500)).tell(0, np.array([0.0]), np.array([1.7320508]))
         'basket = 250 to 500'
         """
-        start = 0
-        for column in self._columns.values():
-            if part < start + len(column.parts()):
-                return f"{self.parts[part][0]} = {column.tell(low, high)}"
-            start += len(column.parts())
-        raise IndexError(part)
+        columns = [column for column in self._columns.values() for _ in column.parts()]
+        return f"{self.parts[part][0]} = {columns[part].tell(low, high)}"
 
     def to_dict(self) -> dict[str, Any] | int:
         """The columns as JSON values, from which `from_dict` makes them.

@@ -30,6 +30,8 @@ _SIZE = 0.2  # deviation of rewards over requests and arms
 _CLICKS = 0.05  # usual rate
 _BLOCK = 4096  # rounds whose requests are drawn at once; changing it changes every request
 _REQUESTS_COMPARED = 16
+_TABLE = 256  # rounds whose means are computed at once
+_TABLES_KEPT = 8
 
 
 class Requests(SphereWorld):
@@ -83,6 +85,7 @@ class Requests(SphereWorld):
             raise InputError("clicks are 0 or 1 and have no other noise; leave noise out")
         points = arms.gauge.standardised(arms.points) if arms.dimension and not arms.independent else None
         self._waves = [_Functions(len(arms), points, self._seed, number) for number in range(2)]
+        self._tables: dict[int, Floats] = {}
         usual = BernoulliNoise() if clicks else TruncatedGaussianNoise(0.1)
         ends = (0.0, 0.6) if clicks else (-0.9, 0.9)
         super().__init__(arms, horizon=horizon, noise=usual if noise is None else noise, mean_range=ends, name=name)
@@ -132,7 +135,7 @@ class Requests(SphereWorld):
         array, shape (size, columns), or columns by name where the hour is one
         """
         self._check_rounds(start, size)
-        numbers = self._numbers(start, size)
+        numbers = self._numbers(start, size) if size else np.empty((0, self._columns))
         if self._kind != "rhythm":
             return numbers
         hours = np.arange(start, start + size) / ROUNDS_PER_HOUR % DAY
@@ -151,11 +154,24 @@ class Requests(SphereWorld):
     def means(self, start: int, size: int = 1) -> Floats:
         """Mean rewards for the requests of these rounds, (size, N)."""
         self._check_rounds(start, size)
-        rounds, numbers = np.arange(start, start + size), self._numbers(start, size)[:, :2]
-        if self._kind == "rhythm":
-            angle = 2.0 * math.pi * rounds / (ROUNDS_PER_HOUR * DAY)
-            numbers = np.column_stack([1.5 * np.cos(angle), 1.5 * np.sin(angle)])
-        return self._of(numbers, rounds)
+        if not size:
+            return np.empty((0, len(self._arms)))
+        first = start // _TABLE
+        tables = [self._table(number) for number in range(first, (start + size - 1) // _TABLE + 1)]
+        return np.concatenate(tables)[start - first * _TABLE : start - first * _TABLE + size]
+
+    def _table(self, number: int) -> Floats:
+        """Means of a table of rounds: always of as many, so that rounding does not depend on what is asked."""
+        if number not in self._tables:
+            if len(self._tables) >= _TABLES_KEPT:
+                self._tables.clear()
+            rounds = np.arange(number * _TABLE, (number + 1) * _TABLE)
+            numbers = np.ascontiguousarray(self._numbers(int(rounds[0]), _TABLE)[:, :2])
+            if self._kind == "rhythm":
+                angle = 2.0 * math.pi * rounds / (ROUNDS_PER_HOUR * DAY)
+                numbers = np.column_stack([1.5 * np.cos(angle), 1.5 * np.sin(angle)])
+            self._tables[number] = self._of(numbers, rounds)
+        return self._tables[number]
 
     def _of(self, numbers: Floats, rounds: Any) -> Floats:
         """Mean rewards for requests whose deciding numbers are these, in these rounds."""

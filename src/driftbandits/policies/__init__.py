@@ -13,7 +13,6 @@ from driftbandits.policies.algorithm import Family
 from driftbandits.policies.auto.policy import AutoBandit
 from driftbandits.policies.base import Policy
 from driftbandits.policies.gp.detecting import DetectionAugmentedGPUCB, EventTriggeredGPUCB
-from driftbandits.policies.gp.disjoint import DisjointLinThompson, DisjointLinUCB
 from driftbandits.policies.gp.forgetting import RestartGPUCB, RestartLinUCB, SlidingWindowGPUCB, SlidingWindowLinUCB
 from driftbandits.policies.gp.gpucb import GPUCB, LinUCB
 from driftbandits.policies.gp.neuralucb import NeuralUCB, SlidingWindowNeuralUCB
@@ -25,6 +24,7 @@ from driftbandits.policies.opkb.opkb import OPKB, AdaOPKB
 from driftbandits.policies.opkb.opnn import OPNN, AdaOPNN
 from driftbandits.policies.rivals.augmented import DetectionAugmented
 from driftbandits.policies.rivals.bob import BanditOverBandit
+from driftbandits.policies.rivals.disjoint import DisjointLinThompson, DisjointLinUCB
 from driftbandits.policies.rivals.exp3 import Exp3S, LinearExp3
 from driftbandits.policies.rivals.master import Master
 from driftbandits.policies.rivals.thompson import (

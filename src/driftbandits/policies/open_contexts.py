@@ -49,7 +49,7 @@ class OpenContexts:
         """What `load` needs."""
         ids = np.array(sorted(self._codes), dtype=np.int64)
         codes = np.frombuffer(b"".join(self._codes[ident] for ident in ids.tolist()), dtype=np.float64)
-        return {"ids": ids, "codes": codes.reshape(-1, self._width).copy()}
+        return {"ids": ids, "codes": codes.reshape(len(ids), self._width).copy()}
 
     @classmethod
     def load(cls, state: states.Reader, width: int, *, awaited: Ints) -> OpenContexts:

@@ -167,8 +167,14 @@ def rewards_lie_in_the_reward_range(make: EnvironmentFactory) -> None:
 
 
 def changes_are_where_means_change(make: EnvironmentFactory) -> None:
-    """`change_rounds` are the rounds whose means differ from those before, at arms offered in both."""
+    """`change_rounds` are the rounds whose means differ from those before, at arms offered in both.
+
+    Not in worlds of requests, whose means differ from request to request.
+    """
     world = _made(make)
+    if world.contexts is not None:
+        require(bool(((world.change_rounds > 0) & (world.change_rounds < world.horizon)).all()), "change_rounds")
+        return
     steps = np.nan_to_num(np.abs(np.diff(_visible(world), axis=0)))
     wanted = 1 + np.flatnonzero((steps > 0).any(axis=1))
     found = world.change_rounds

@@ -32,17 +32,17 @@ from driftbandits.policies.algorithm import freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.auto.batching import RewardBatch, observe_all
 from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, moments
-from driftbandits.policies.auto.change_part import find_part
+from driftbandits.policies.auto.change_part import Part, Told, find_part
 from driftbandits.policies.auto.change_report import ChangeReport, RegimeChange
 from driftbandits.policies.auto.doubts import Doubts
-from driftbandits.policies.auto.echoes import MODELS, WHITE, Memory
+from driftbandits.policies.auto.echoes import MODELS, WHITE, Before, Memory
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.exposures import Exposures
-from driftbandits.policies.auto.learning import FAR_TOO_SMALL
+from driftbandits.policies.auto.learning import BIRTH_DEVIATIONS, FAR_TOO_SMALL, LOCAL_BIRTH_DEVIATIONS
 from driftbandits.policies.auto.mixture import LARGEST_SQUARE, Mixture
 from driftbandits.policies.auto.policy import SAMPLES_PER_HYPOTHESIS, AutoBandit
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
-from driftbandits.policies.auto.relevance import Smoothness, choose
+from driftbandits.policies.auto.relevance import Smoothness, choose, lacks_a_part
 from driftbandits.policies.auto.request_priors import RequestPriors, RequestReadings
 from driftbandits.policies.auto.samples import ManySamples
 from driftbandits.policies.auto.successes import News, TwoValued
@@ -58,9 +58,13 @@ REQUESTS_SHOWN = 16  # of the latest, over which laws without a context are aver
 REQUESTS_KEPT = 256
 _CHUNK = 32  # rewards learned anew in one step
 _AT_FIRST = (0.2, 0.02, 0.002)  # variances of arms before anything is chosen
+REWARDS_CHECKED = 512  # of the latest, for a column that did not matter before; each time there are as many more
 _UNKNOWN_NOISE = 1.0
 LEAST_OTHERS = 16  # rewards that differ from the most frequent one, before anything can be chosen
 _NOISE_CHECKED = tuple(2**k for k in range(3, 20))  # rewards told, until columns are chosen: see `_mend_noise`
+
+
+_COLUMNS = ("ids", "arms", "rewards", "codes", "residuals", "variances")
 
 
 class Remembered:
@@ -71,13 +75,14 @@ class Remembered:
         self.size = 0
         self.ids, self.arms = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         self.rewards, self.codes = np.zeros(0), np.zeros((0, width))
+        self.residuals, self.variances = np.zeros(0), np.ones(0)  # of what the leader expected; 0 and 1 of late rewards
 
     def add(self, ident: int, arm: int, reward: float, codes: Floats) -> None:
         """Remember one; beyond twice `MOST_REMEMBERED` the older half is dropped."""
         if self.size == len(self.ids):
             kept = slice(max(self.size - MOST_REMEMBERED, 0), self.size)
             room = min(max(2 * (kept.stop - kept.start), 256), 2 * MOST_REMEMBERED)
-            for name in ("ids", "arms", "rewards", "codes"):
+            for name in _COLUMNS:
                 old = getattr(self, name)
                 new = np.zeros((room, *old.shape[1:]), dtype=old.dtype)
                 new[: kept.stop - kept.start] = old[kept]
@@ -85,7 +90,12 @@ class Remembered:
             self.size = kept.stop - kept.start
         k = self.size
         self.ids[k], self.arms[k], self.rewards[k], self.codes[k] = ident, arm, reward, codes
+        self.residuals[k], self.variances[k] = 0.0, 1.0
         self.size += 1
+
+    def note(self, residual: float, variance: float) -> None:
+        """How far the latest reward was from what was expected of it."""
+        self.residuals[self.size - 1], self.variances[self.size - 1] = residual, variance
 
     def since(self, first_round: int) -> slice:
         """Those of decisions from this round on, at most `MOST_REMEMBERED`, in the order in which they were told."""
@@ -96,7 +106,7 @@ class Remembered:
     def export(self) -> dict[str, Any]:
         """What `load` needs."""
         k = self.size
-        return {name: getattr(self, name)[:k].copy() for name in ("ids", "arms", "rewards", "codes")}
+        return {name: getattr(self, name)[:k].copy() for name in _COLUMNS}
 
     def load(self, state: states.Reader, *, rounds: int, arms: int) -> None:
         """Inverse of `export`."""
@@ -105,6 +115,9 @@ class Remembered:
         self.arms = state.array("arms", np.int64, (k,))
         self.rewards = state.array("rewards", np.float64, (k,))
         self.codes = state.array("codes", np.float64, (k, self._width))
+        self.residuals = state.array("residuals", np.float64, (k,))
+        self.variances = state.array("variances", np.float64, (k,))
+        states.check(bool((self.variances > 0).all() and np.isfinite(self.residuals).all()), "residuals")
         states.check(k <= 2 * MOST_REMEMBERED, "rewards remembered")
         states.check(bool(((self.ids >= 0) & (self.ids < rounds)).all()), "decisions remembered")
         states.check(bool(((self.arms >= 0) & (self.arms < arms)).all()), "arms remembered")
@@ -117,8 +130,9 @@ class Remembered:
         arms = target[self.arms[: self.size]]
         kept = np.flatnonzero(arms >= 0)
         moved.size = len(kept)
-        moved.ids, moved.arms = self.ids[kept], arms[kept]
-        moved.rewards, moved.codes = self.rewards[kept], self.codes[kept]
+        for name in _COLUMNS:
+            setattr(moved, name, getattr(self, name)[kept])
+        moved.arms = arms[kept]
         return moved
 
 
@@ -334,7 +348,9 @@ class ContextualAutoBandit(AutoBandit):
             self._mend_noise()
         if self._told >= self._next_choice:
             self._next_choice = self._told + max(self._told - self._changed, FIRST_CHOICE)
-            self._choose_columns()
+            self._choose_columns(anew=False)
+        elif self._ready and self._told % REWARDS_CHECKED == 0 and self._lacks_a_column():
+            self._choose_columns(anew=True)
         self._refresh()
 
     @property
@@ -348,34 +364,50 @@ class ContextualAutoBandit(AutoBandit):
         if noise > FAR_TOO_SMALL * self._beliefs.first_noise:
             self._learn_all_anew(noise, self._remembered.since(0))
 
+    def _surprises(self, arm: int, reward: float, before: Before) -> tuple[bool, bool]:
+        mean, variance, noise = self._beliefs.predicts(self._mixture.leader(), arm, before)
+        self._remembered.note(reward - mean, variance + noise)
+        deviations = abs(reward - mean) / math.sqrt(variance + noise)
+        return deviations > BIRTH_DEVIATIONS, deviations > LOCAL_BIRTH_DEVIATIONS
+
     def _find_change(self) -> None:
         if not self._ready:
             return  # what the noise is like is not known yet
         report = self._change_report
-        self._regime_before, before = report.regime, report.epoch
+        before = report.epoch
         with self._rows.average():
             super()._find_change()
         if report.epoch > before:
             self._changed, self._next_choice = self._told, self._told + FIRST_CHOICE
 
     def _report(self, found: RegimeChange, part: str = "") -> None:
-        beliefs, weights = self._beliefs, self._mixture.weights()
-        steady = (beliefs.rate[: beliefs.count] == 0) & (beliefs.birth[: beliefs.count] <= self._regime_before)
-        codes = self._latest[: self._latest_size]
-        if steady.any() and len(codes):
-            requests = standardised(codes, self._centre, self._spread)
-            old, leader = first_largest(np.where(steady, weights, -1.0)), first_largest(weights)
-            moved = find_part(beliefs, self.contexts, codes, requests, leader=leader, old=old)
-            if moved is not None:
-                part = moved.words
-                found = replace(found, named=moved.arms, named_before=moved.before, named_after=moved.after)
+        moved = self._moved_part(found)
+        if moved is not None:
+            part = moved.words
+            found = replace(found, named=moved.arms, named_before=moved.before, named_after=moved.after)
         super()._report(found, part)
+
+    def _moved_part(self, found: RegimeChange) -> Part | None:
+        """For which requests rewards were not as expected since the change."""
+        told = self._remembered
+        some = told.since(found.birth)
+        since = Told(told.codes[some], told.arms[some], told.rewards[some], told.residuals[some], told.variances[some])
+        return find_part(since, self._latest[: self._latest_size], self.contexts)
 
     def _settled_means(self, weights: Floats) -> Floats:
         return self._samples.expected(weights)
 
-    def _choose_columns(self) -> None:
-        """Choose the columns that matter, and learn anew if they are others than before."""
+    def _lacks_a_column(self) -> bool:
+        told = self._remembered
+        some = told.since(self._change_report.began)
+        some = slice(max(some.start, some.stop - REWARDS_CHECKED), some.stop)
+        requests = standardised(told.codes[some], self._centre, self._spread)
+        return lacks_a_part(requests, told.arms[some], told.rewards[some], self.contexts, self._models[0])
+
+    def _choose_columns(self, *, anew: bool) -> None:
+        """Choose the columns that matter, and learn anew if they are others than before. Since the last change, and if
+        `anew` lately too, the functions may be others.
+        """
         told, began = self._remembered, self._change_report.began
         some = told.since(0)
         centre, spread = scale_of(told.codes[some], self.contexts.scaled)
@@ -383,7 +415,8 @@ class ContextualAutoBandit(AutoBandit):
         arms, rewards = told.arms[some], told.rewards[some]
         if len(rewards) - np.unique(rewards, return_counts=True)[1].max() < LEAST_OTHERS:
             return
-        epochs = (told.ids[some] >= began).astype(np.int64)
+        recent = anew & (np.arange(len(arms)) >= len(arms) - REWARDS_CHECKED)
+        epochs = (told.ids[some] >= began).astype(np.int64) + recent
         best = choose(requests, arms, rewards, self.contexts, epochs=epochs, everything=False)
         nothing = (math.inf,) * len(self.contexts.parts)
         models = [best] if best.chosen else []

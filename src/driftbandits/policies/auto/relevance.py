@@ -254,6 +254,22 @@ def choose(
     return best
 
 
+def lacks_a_part(requests: Floats, arms: Ints, rewards: Floats, contexts: Contexts, now: Smoothness) -> bool:
+    """Whether these rewards, (n,), are clearly better explained with one more part: it costs little to ask."""
+    search = _Search(requests, arms, rewards, np.zeros_like(arms), places_of(contexts.parts, contexts.width))
+    evidence, fitted = search.fit(now, ("noise", "arms"))
+    fitted = replace(fitted, joint=max(fitted.joint, 4.0**-5))
+    if len(now.chosen) >= MOST_PARTS:
+        return False
+    less = [replace(fitted, noise=share * fitted.noise) for share in (1.0, 0.7)]
+    for part in range(len(contexts.parts)):
+        if part not in now.chosen:
+            sums = search.sums(_with(now, part, FIRST_SCALE).scales)
+            if max(sum(_evidence(each, sizes) for each in sums) for sizes in less) > evidence + 2.0 * LEAST_GAIN:
+                return True
+    return False
+
+
 def _with(now: Smoothness, part: int, scale: float) -> Smoothness:
     scales = list(now.scales)
     scales[part] = scale

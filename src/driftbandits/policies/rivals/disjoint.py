@@ -10,7 +10,7 @@ b_a     vectors     (N, d)       sum of eta^k reward z
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,14 @@ from driftbandits.arms.arm_set import ArmSet
 from driftbandits.arms.contexts import Contexts
 from driftbandits.errors import InputError
 from driftbandits.policies.algorithm import Family, OneByOne
+from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.base import Policy
 from driftbandits.policies.decisions import Row
 from driftbandits.policies.inspection import around
 from driftbandits.policies.open_contexts import OpenContexts
 from driftbandits.policies.optimistic import Optimism, OptimisticPolicy
-from driftbandits.policies.sampled import PosteriorSampling
-from driftbandits.types import Floats, Ints
+from driftbandits.policies.rivals.thompson import PosteriorSampling
+from driftbandits.types import Floats
 
 _AVERAGED = 256.0  # requests, in what is shown without a context
 
@@ -124,6 +125,14 @@ class DisjointRegressions(OneByOne, Policy):
         mean, deviation = self._moments()
         return around(mean, self.beta * deviation)
 
+    def _carry(self, old: Self, change: ArmsChange) -> None:
+        self._start(None)
+        origins = change.source[change.kept]
+        self._matrices[change.kept] = old._matrices[origins]
+        self._vectors[change.kept] = old._vectors[origins]
+        self._average, self._requests, self._clock = old._average.copy(), old._requests, old._clock
+        self._open = old._open.copy()
+
     # --- state --------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
@@ -140,29 +149,25 @@ class DisjointRegressions(OneByOne, Policy):
         return {**self._settings(), **contexts}
 
     def _export(self) -> dict[str, Any]:
+        learned = {"matrices": self._matrices.copy(), "vectors": self._vectors.copy(), "clock": self._clock}
+        if self.contexts is None:
+            return learned
         self._open.keep(self._awaited()["id"])
-        return {
-            "matrices": self._matrices.copy(),
-            "vectors": self._vectors.copy(),
-            "average": self._average.copy(),
-            "requests": self._requests,
-            "clock": self._clock,
-            "open": self._open.export(),
-        }
+        requests = {"average": self._average.copy(), "requests": self._requests, "open": self._open.export()}
+        return {**learned, **requests}
 
     def _import(self, state: states.Reader) -> None:
         self._start(None)
         self._matrices = state.array("matrices", np.float64, self._matrices.shape)
         self._vectors = state.array("vectors", np.float64, self._vectors.shape)
-        self._average = state.array("average", np.float64, self._average.shape)
-        self._requests = state.number("requests")
         self._clock = state.integer("clock", high=self.rounds)
-        awaited: Ints = self._awaited()["id"] if self.contexts is not None else np.zeros(0, dtype=np.int64)
-        self._open = OpenContexts.load(state.reader("open"), len(self._average), awaited=awaited)
-        states.check(0.0 <= self._requests <= _AVERAGED and bool(np.isfinite(self._average).all()), "requests")
         states.check(bool(np.isfinite(self._vectors).all() and np.isfinite(self._matrices).all()), "matrices")
-        smallest = np.linalg.eigvalsh(self._matrices)[:, 0]
-        states.check(bool((smallest > -0.5 * self.ridge).all()), "matrices")
+        states.check(bool((np.linalg.eigvalsh(self._matrices)[:, 0] > -0.5 * self.ridge).all()), "matrices")
+        if self.contexts is not None:
+            self._average = state.array("average", np.float64, self._average.shape)
+            self._requests = state.number("requests")
+            self._open = OpenContexts.load(state.reader("open"), len(self._average), awaited=self._awaited()["id"])
+            states.check(0.0 <= self._requests <= _AVERAGED and bool(np.isfinite(self._average).all()), "requests")
 
 
 class DisjointLinUCB(DisjointRegressions, OptimisticPolicy):
