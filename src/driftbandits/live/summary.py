@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -172,17 +173,17 @@ def _arms(replica: Replica) -> Iterator[ArmSummary]:
     segments = replica.definition.segments
     for segment in (None,) if segments is None else tuple(item.name for item in segments):
         law = replica.law(replica.active(), segment)
-        estimate, low, high, plays = beliefs(replica, segment)
-        for number, entry in enumerate(replica.entries):
+        found = zip(replica.entries, law.tolist(), *beliefs(replica, segment).tolist(), strict=True)
+        for entry, probability, estimate, low, high, plays in found:
             yield ArmSummary(
                 name=entry.option.name,
                 segment=segment,
                 retired=entry.retired,
-                probability=float(law[number]),
-                estimate=known(estimate[number]),
-                low=known(low[number]),
-                high=known(high[number]),
-                plays=int(plays[number]),
+                probability=probability,
+                estimate=known(estimate),
+                low=known(low),
+                high=known(high),
+                plays=int(plays),
             )
 
 
@@ -207,4 +208,4 @@ def beliefs(replica: Replica, segment: str | None) -> Floats:
 
 def known(value: float) -> float | None:
     """A number, or None for NaN."""
-    return None if np.isnan(value) else float(value)
+    return None if math.isnan(value) else float(value)

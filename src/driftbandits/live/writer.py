@@ -26,6 +26,7 @@ from driftbandits.live.recovery import SECONDS, Recovery, load_snapshot, recover
 from driftbandits.live.replica import Replica
 from driftbandits.live.requests import GuardedClock, Handlers, Request, clock
 from driftbandits.state import archive
+from driftbandits.state.room import NoRoom, Room
 from driftbandits.text import first_line, shown
 
 log = logging.getLogger("driftbandits.live")
@@ -85,6 +86,7 @@ class Writer:
         self._snapshooter = ThreadPoolExecutor(1, thread_name_prefix=f"snapshots of {name}")
         self._snapshot: Future[None] | None = None
         self._snapshot_seconds = 0.0  # of processor for the last one
+        self._room = Room()  # for the next one, where it is large
         self._ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name=f"writer of {name}", daemon=True)
 
@@ -309,7 +311,11 @@ class Writer:
             return
         due = max(SECONDS, self._snapshot_seconds * (1.0 / SNAPSHOT_SHARE - 1.0))
         if replica.cost > due and (self._snapshot is None or self._snapshot.done()):
-            self.snapshot(replica)
+            try:
+                with self._room.lent():
+                    self.snapshot(replica)
+            except NoRoom as missing:  # once there is, after another request
+                self._snapshot = self._snapshooter.submit(self._make_room, missing.size)
 
     def snapshot(self, replica: Replica) -> Future[None]:
         """Write a snapshot in a thread of its own; only its content is collected here."""
@@ -318,6 +324,12 @@ class Writer:
         replica.cost = 0.0
         self._snapshot = self._snapshooter.submit(self._store, state, time.thread_time() - begun)
         return self._snapshot
+
+    def _make_room(self, size: int) -> None:
+        try:
+            self._room.make(size)
+        except MemoryError as error:
+            log.error("no snapshot of %s: %s", self.name, first_line(error))
 
     def _store(self, state: dict[str, Any], seconds: float) -> None:
         begun = time.thread_time()

@@ -29,6 +29,7 @@ from driftbandits.policies.auto.echoes import FADES, MODELS, MOODS, NEW_MOODS, O
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, Priors
 from driftbandits.policies.auto.successes import LARGEST_RATIO, RateUnits, Tally
 from driftbandits.state.reader import ROUNDING, check_covariance
+from driftbandits.state.room import zeros
 from driftbandits.types import Bools, Floats, Ints
 
 TERMS_GATHERED = 48  # at most, before they are multiplied out
@@ -566,9 +567,8 @@ class Beliefs:
         """Everything but the priors."""
         self.settle()
         rows = {name: getattr(self, name)[: self.count].copy() for name in _ROWS if name != "recent"}
-        bare = self._bare[: self.count]
-        rows["learned"] = (np.zeros if bare.any() else np.empty)((self.count, *self.learned.shape[1:]))
-        for row in np.flatnonzero(~bare):
+        rows["learned"] = zeros((self.count, *self.learned.shape[1:]))
+        for row in np.flatnonzero(~self._bare[: self.count]):
             rows["learned"][row] = self.learned[row]
         rows["recent"] = self.recent[: self.count, : self.gathered].copy()
         return {
