@@ -19,6 +19,7 @@ from driftbandits._util.progress import progress_bar
 from driftbandits.logs import Advice, Log, advise
 from driftbandits.logs.advising import diagnose, too_short
 from driftbandits.logs.changes import find_changes
+from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.twins import fixed_regret, players_of, policy_of
 from driftbandits.types import Floats
 
@@ -32,6 +33,10 @@ KINDS = ("still", "switch", "drift", "rhythm", "too-short")
 REWARDS = ("normal", "two-values")
 SAID = ("cannot-tell", "still", "switch", "switches", "drift", "rhythm")
 RIGHT = {**{kind: kind for kind in KINDS}, "too-short": "cannot-tell"}
+CONTEXT_WORLDS = ("stationary", "switch", "drift", "part", "mix")
+LOGS_WITH_CONTEXTS, ROWS_WITH_CONTEXTS = 80, 2_000  # logs of each of these worlds
+FIRST_WITH_CONTEXTS = 2_060_000
+CONTEXT_ESTIMATORS: tuple[Estimator, ...] = ("dr", "ips", "snips")
 PLAYERS = tuple(player.policy for player in players_of(1).values())
 WITHIN = 0.03  # of what the best choice earns
 
@@ -247,6 +252,39 @@ def recommendation_numbers() -> dict[str, float]:
                 within += good
                 numbers |= {f"{rewards}.{kind}.within": good / len(shares), f"{rewards}.{kind}.worst": min(shares)}
     return {**numbers, "within": within / (len(REWARDS) * 4 * LOGS_RECOMMENDED), "logs": float(LOGS_RECOMMENDED)}
+
+
+def logged_requests(kind: str, seed: int) -> tuple[Log, db.Policy, Floats]:
+    """A log whose law depends on the requests, a policy that learned from another log, and the mean of each arm.
+
+    Every fifth policy is an AutoBandit, the others are linear; both draw a quarter of their arms at random.
+    """
+    world = db.environments.create(
+        f"requests/{kind}", seed=seed, horizon=ROWS_WITH_CONTEXTS, columns=4, size=ARMS, clicks=seed % 2 == 1
+    )
+    rng = np.random.default_rng(seed)
+    lots = np.array(world.requests(0, world.horizon)) @ rng.normal(size=(4, ARMS))
+    law = np.exp(lots - lots.max(axis=1, keepdims=True))
+    law = 0.25 / ARMS + 0.75 * law / law.sum(axis=1, keepdims=True)
+    means = world.means(0, world.horizon)
+    logs = []
+    for number in range(2):
+        own = np.random.default_rng([seed, number])
+        arm = np.minimum((own.random((len(law), 1)) > law.cumsum(axis=1)).sum(axis=1), ARMS - 1)
+        every = np.arange(len(law))
+        columns = {
+            "round": every,
+            "arm": arm,
+            "reward": world.noise.sample(own, means[every, arm])
+            "probability": law[every, arm],
+        }
+        requests = {f"context.{k}": column for k, column in enumerate(np.array(world.requests(0, len(law))).T)}
+        logs.append(Log.read({**columns, **requests}, arms=world.arms))
+    policy = (db.AutoBandit if seed % 5 == 0 else db.DisjointLinThompson)(
+        world.arms, contexts=world.contexts, seed=seed, reward_range=(-1, 1)
+    )
+    policy.learn(logs[1].take(slice(0, 400)))
+    return logs[0], policy, means
 
 
 def wide_log(rows: int, arms: int = 100) -> Log:

@@ -52,6 +52,27 @@ def test_what_is_wrong_is_one_line(cli, path, options, message):
     assert "Traceback" not in result.stderr
 
 
+def test_contexts_are_inferred_or_declared_and_policies_replayed(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    x, arm = rng.normal(size=2_000), rng.integers(0, 2, 2_000)
+    reward = 0.5 + 0.2 * np.where(arm == 0, x, -x) + rng.normal(0, 0.1, 2_000)
+    columns = {"round": np.arange(2_000), "arm": np.array(["a", "b"])[arm], "reward": reward, "probability": 0.5}
+    pd.DataFrame({**columns, "context.x": x}).to_csv(tmp_path / "log.csv", index=False)
+    values = []
+    for policy in ("DisjointLinThompson", "Uniform"):
+        result = cli("evaluate", tmp_path / "log.csv", "--target", policy, "--json")
+        assert result.exit_code == 0, result.stderr
+        values.append(json.loads(result.stdout)["parts"][0]["value"])
+    assert values[0] > values[1] + 0.1
+    (tmp_path / "contexts.yaml").write_text("x: [-3, 3]\nage: number\n")
+    wrong = cli("evaluate", tmp_path / "log.csv", "--contexts", tmp_path / "contexts.yaml", "--target", "a")
+    assert wrong.exit_code == 1
+    assert "no column 'context.age'" in wrong.stderr
+    (tmp_path / "contexts.json").write_text('{"x": [-3, 3]}')
+    declared = cli("evaluate", tmp_path / "log.csv", "--contexts", tmp_path / "contexts.json", "--target", "a")
+    assert declared.exit_code == 0, declared.stderr
+
+
 def test_advise_says_what_it_lacks_before_it_begins(cli, path, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr("driftbandits.logs.advise", lambda *_, **__: pytest.fail("the work was begun"))

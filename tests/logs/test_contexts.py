@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from driftbandits.errors import InputError
 from driftbandits.logs import Log, advise
 from driftbandits.logs.contexts import context_gain
 
@@ -44,7 +43,7 @@ def test_where_contexts_say_nothing_nothing_is_won():
 def test_the_advice_says_it_beside_whether_adapting_pays(tmp_path):
     log, _ = with_contexts(0, strength=0.3)
     advice = advise(log, twins=2)
-    assert advice.contexts.columns == ("x", "device = desk", "device = phone")
+    assert advice.contexts.columns == ("x", "device")
     assert advice.contexts.words in advice.sentences()
     assert "Using the contexts would have earned 0.2" in repr(advice)
     advice.save(tmp_path / "page.html")
@@ -57,15 +56,3 @@ def test_a_log_without_contexts_or_with_few_rows_says_nothing():
     assert math.isnan(context_gain(log).gain)
     plain = Log.read({"round": [0], "arm": ["a"], "reward": [1], "probability": [0.5]})
     assert context_gain(plain) is None
-
-
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        ([0.1, None], "row 1, column 'context.x': must be a finite"),
-        (["a", None], "row 1, column 'context.x': must be there"),
-    ],
-)
-def test_contexts_that_are_missing_are_named(column, message):
-    with pytest.raises(InputError, match=message):
-        Log.read({"round": [0, 1], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5], "context.x": column})

@@ -15,6 +15,7 @@ from driftbandits.cli.options import Json, print_json, say
 if TYPE_CHECKING:
     from driftbandits.logs import Advice, Log
     from driftbandits.logs.recommendation import Recommendation
+    from driftbandits.policies import Policy
 
 
 def _read(
@@ -56,13 +57,24 @@ def _read(
     database: Annotated[
         str | None, typer.Option("--database", help="URL of SQLAlchemy's; LOG is a query then.")
     ] = None,
+    contexts: Annotated[
+        Path | None, typer.Option("--contexts", help="What columns context.* are: YAML, JSON or TOML; else inferred.")
+    ] = None,
 ) -> Any:
     """The log, as these options say."""
     from driftbandits.logs import Log
 
     asked: dict[str, Any] = {"sort": sort, "drop_missing": drop_missing, "merge_names": merge_names, "zone": zone}
     asked |= {"columns": _renamed(columns), "layout": layout, "rewards": rewards, "database": database}
+    asked |= {"contexts": None if contexts is None else _declared(contexts)}
     return Log.read(log, arms or None, reward_range=reward_range, **asked)
+
+
+def _declared(path: Path) -> dict[str, Any]:
+    """Columns of contexts by name, as `Contexts.from_dict` takes them."""
+    from driftbandits.configuration.files import read_config_file
+
+    return read_config_file(path, needs=("a column",), example="device: [mobile, desktop, other]").values
 
 
 def _of_a_log(command: Callable[..., None]) -> Callable[..., None]:
@@ -85,7 +97,7 @@ def _of_a_log(command: Callable[..., None]) -> Callable[..., None]:
 def evaluate(
     read: Callable[[], Any],
     target: Annotated[
-        str, typer.Option("--target", help="An arm by name, best, uniform, log, or a law as in '0.5,0.3,0.2'.")
+        str, typer.Option("--target", help="An arm, best, uniform, log, a law as in '0.5,0.3,0.2', or a policy.")
     ] = "best",
     against: Annotated[str | None, typer.Option("--against", help="A second target: values the difference.")] = None,
     estimator: Annotated[str, typer.Option("--estimator", help="dr, ips, snips, clipped or direct.")] = "dr",
@@ -179,13 +191,30 @@ def _renamed(given: list[str]) -> dict[str, str]:
 
 
 def _target(log: Log, text: str) -> Any:
-    """An arm goes before everything else of that name; numbers with commas are a law."""
+    """An arm goes before everything else of that name; numbers with commas are a law, names of policies new ones."""
+    from driftbandits.policies import POLICIES
+
+    if text in POLICIES and text not in log.names:
+        return _new_policy(log, POLICIES[text])
     if text in log.names or "," not in text:
         return text
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
         return text
+
+
+def _new_policy(log: Log, kind: type[Policy]) -> Policy:
+    """A policy with its defaults, with contexts where it takes them."""
+    import numpy as np
+
+    from driftbandits.logs.log import arms_of
+    from driftbandits.policies.inputs import known_settings
+
+    takes = log.contexts is not None and "contexts" in known_settings(kind)
+    settings: dict[str, Any] = {"contexts": log.contexts} if takes else {}
+    limits = log.reward_range or (float(np.nanmin(log.reward)), float(np.nanmax(log.reward)))
+    return kind(arms_of(log), seed=0, reward_range=limits, **settings)
 
 
 def _pieces(by: str | None) -> Any:

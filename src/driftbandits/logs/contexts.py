@@ -49,7 +49,8 @@ class ContextGain:
             return f"Whether contexts would pay: {self.verdict}."
         sure = f"95 % between {self.low:.3g} and {self.high:.3g}"
         if self.low > 0:
-            return f"Using the contexts would have earned {self.gain:.3g} more per round than one arm for all ({sure})."
+            more = f"{self.gain:.3g} more per round than one arm for all"
+            return f"Using the contexts would have earned {more} ({sure}). AutoBandit(arms, contexts=...) uses them."
         if self.high < 0:
             less = f"{-self.gain:.3g} less per round than one arm for all"
             return f"Using the contexts would have earned {less} ({sure})."
@@ -58,13 +59,13 @@ class ContextGain:
 
 def context_gain(log: Log) -> ContextGain | None:
     """What the contexts of a log, all of whose rewards are known, would have earned; None where it has none."""
-    if log.context is None:
+    if log.contexts is None:
         return None
-    size, names = len(log), log.context_names
+    size, names = len(log), tuple(name for name, _ in log.contexts.parts)
     nothing = (math.nan, math.nan, math.nan, size, names)
     if size < LEAST_ROWS:
         return ContextGain(*nothing, f"this log cannot tell, {LEAST_ROWS} rows with a reward are needed")
-    contexts = _standardised(log.context)
+    contexts = _standardised(log.contexts.read_many(log.requests))
     fold = np.arange(size) * FOLDS // size
     terms, agreed = np.empty(size), 0
     for own in range(FOLDS):

@@ -47,6 +47,7 @@ import numpy as np
 from scipy.special import ndtri, zeta
 
 from driftbandits.logs.log import Log, cell_count, cells_of
+from driftbandits.logs.requests import RequestModel
 from driftbandits.logs.targets import Shares
 from driftbandits.types import Bools, Floats, Ints
 
@@ -235,19 +236,42 @@ def weights_of(log: Log, shares: Shares) -> Floats:
     return np.ones(len(log)) if shares.own else shares.of(log.arm) / log.probability
 
 
-def terms_of(log: Log, shares: Shares, estimator: Estimator, predictions: Floats | None) -> Terms:
-    """The terms of an estimator; `snips` has those of `ips`, `dr` needs the predictions of every bin (bins, cells)."""
+def terms_of(
+    log: Log,
+    shares: Shares,
+    estimator: Estimator,
+    predictions: Floats | None,
+    requests: RequestModel | None = None,
+) -> Terms:
+    """The terms of an estimator; `snips` has those of `ips`, `dr` needs the predictions of every bin (bins, cells).
+
+    `requests` says what contexts add to these.
+    """
     weights = weights_of(log, shares)
     if estimator == "clipped":
         return _clipped(log, weights)
     if shares.own or predictions is None:
         values = weights * log.reward
         return Terms(values, values, weights)
+    table, place = _by_place(log, predictions)
+    own, expected = table[place, log.arm], shares.mean_of(table, place)
+    if requests is not None:
+        own, expected = own + requests.of(log.arm), expected + requests.mean_of(shares)
+    residual = weights * (log.reward - own)
+    return Terms(expected + residual, residual, weights)
+
+
+def residuals(log: Log, predictions: Floats) -> Floats:
+    """What rewards differ from the predictions of every bin, shape (n,)."""
+    table, place = _by_place(log, predictions)
+    return np.asarray(log.reward - table[place, log.arm])
+
+
+def _by_place(log: Log, predictions: Floats) -> tuple[Floats, Ints]:
+    """Predictions with a row per bin and segment, and the row of each entry of the log."""
     bins = np.arange(len(log)) * len(predictions) // len(log)  # as `bin_rewards` has them
-    table = predictions.reshape(-1, len(log.names))  # a row per bin and segment
-    place = bins if log.segment is None else bins * len(log.segment_names) + log.segment
-    residual = weights * (log.reward - table[place, log.arm])
-    return Terms(shares.mean_of(table, place) + residual, residual, weights)
+    table = predictions.reshape(-1, len(log.names))
+    return table, bins if log.segment is None else bins * len(log.segment_names) + log.segment
 
 
 def _clipped(log: Log, weights: Floats) -> Terms:

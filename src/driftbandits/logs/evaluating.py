@@ -35,8 +35,10 @@ from driftbandits.logs import estimators
 from driftbandits.logs.changes import Piece, find_changes, pieces_of
 from driftbandits.logs.estimators import ESTIMATORS, Estimator, Terms, local_variance
 from driftbandits.logs.log import Log, suspicious_arms
+from driftbandits.logs.requests import regress
 from driftbandits.logs.targets import Shares, Target, shares_of
 from driftbandits.policies import Policy
+from driftbandits.policies.log_columns import requests_of
 from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats
 
@@ -225,8 +227,9 @@ def evaluate(
     log : from `Log.read`; rows without a reward are left out, which is valid only if rewards are missing at random
     target : an arm by name or position, a law of N probabilities, a function of a `Row` that gives an arm or a law,
         "best" (the best fixed arm: chosen on every other row, evaluated on the rest), "uniform", "log" (the logging
-        policy, as a control), or a new learning policy: replayed by rejection sampling, if nothing changes. Rows in
-        which the target's arm is not offered are left out; a law is restricted to what is offered
+        policy, as a control), or a new learning policy: replayed by rejection sampling, if nothing changes. A policy
+        with contexts that has played is asked for its law at each row's context, and learns nothing. Rows in which the
+        target's arm is not offered are left out; a law is restricted to what is offered
     estimator : "dr", "ips", "snips", "clipped" or "direct"
     by : a number of windows, their ends (in rounds or times), "changes" (stretches between changes found in the log) or
         "segment"
@@ -257,13 +260,18 @@ def evaluate(
         raise InputError(f"evaluate wants a Log, got {shown(log)} of type {type(log).__name__}; see Log.read")
     check_word("estimator", estimator, ESTIMATORS)
     check_probability("level", level)
-    if isinstance(target, Policy) or isinstance(against, Policy):
+    if _learns(target) or _learns(against):
         if against is not None:
             raise InputError("a learning policy is not compared with another target on the same rows; value each alone")
         found = replay(log, target, by=by, level=level)
     else:
         found = _Valuing(log, target, estimator, against, level).evaluation(by)
     return dataclasses.replace(found, notes=(*log.notes, *found.notes, *suspicious_arms(log)))
+
+
+def _learns(target: Target | None) -> bool:
+    """Whether a target is a policy that is to learn from the log."""
+    return isinstance(target, Policy) and (target.contexts is None or not target.rounds)
 
 
 class _Valuing:
@@ -284,6 +292,9 @@ class _Valuing:
         self.against = None if against is None else self._shares(against)
         fitted = estimator in ("dr", "direct")
         self.fit = estimators.predict(estimators.bin_rewards(self.log)) if fitted else None
+        self.requests = None
+        if self.fit is not None and estimator == "dr" and self.log.contexts is not None:
+            self.requests = regress(self.log, self.log.contexts, estimators.residuals(self.log, self.fit.mean))
         self.terms = self._terms()
         self.missing = np.max([unsupported(self.log, own) for own in self._targets()], axis=0)
         self._doubt()
@@ -296,6 +307,8 @@ class _Valuing:
         if self.estimator == "direct":
             if refusal(self.missing[self.counted]):
                 self.notes.append("nothing but the model speaks for arms that could not be played")
+            if self.log.contexts is not None:
+                self.notes.append("the model knows nothing of contexts: a target that uses them is seen without")
             return
         if not refusal(self.missing[self.counted]):
             log = self.log.take(self.counted)
@@ -306,6 +319,8 @@ class _Valuing:
         if isinstance(target, str) and target == "best" and target not in self.log.names:
             return self._best()
         shares, possible = shares_of(self.log, target)
+        if isinstance(target, Policy):
+            self.notes.append(f"{shares.name}: too good if it learned from rows of this log")
         if not possible.all():
             self.notes.append(f"{shares.name} not possible in {counted(int((~possible).sum()), 'row')}, left out")
         self.counted &= possible
@@ -324,10 +339,10 @@ class _Valuing:
 
     def _terms(self) -> Terms:
         predicted = self.fit.mean if self.fit is not None and self.estimator == "dr" else None
-        terms = estimators.terms_of(self.log, self.shares, self.estimator, predicted)
+        terms = estimators.terms_of(self.log, self.shares, self.estimator, predicted, self.requests)
         if self.against is None:
             return terms
-        return terms - estimators.terms_of(self.log, self.against, self.estimator, predicted)
+        return terms - estimators.terms_of(self.log, self.against, self.estimator, predicted, self.requests)
 
     def evaluation(self, by: Any) -> Evaluation:
         """The whole, and every part."""
@@ -474,7 +489,10 @@ def _refusal(log: Log, *, check: bool) -> str:
 def _accepted(log: Log, policy: Policy) -> Floats:
     """Rewards of the rows that a copy of the policy accepts, in order."""
     learner = copy.deepcopy(policy)
-    kept = stream(0, "replay").random(len(log)) * log.probability < log.probability.min()
+    draws = stream(0, "replay")
+    kept = draws.random(len(log)) * log.probability < log.probability.min()
+    if learner.contexts is not None:
+        return _accepted_requests(log.take(kept), learner, draws)
     rewards: list[float] = []
     decision = learner.ask()
     for arm, reward in zip(log.arm[kept].tolist(), log.reward[kept].tolist(), strict=True):
@@ -482,4 +500,17 @@ def _accepted(log: Log, policy: Policy) -> Floats:
             learner.tell(decision.id, reward)
             rewards.append(reward)
             decision = learner.ask()
+    return np.array(rewards)
+
+
+def _accepted_requests(log: Log, learner: Policy, draws: np.random.Generator) -> Floats:
+    """The same of a policy with contexts, which draws an arm for each row; only what is accepted changes it."""
+    columns = log.columns(learner.arms)
+    requests = requests_of(learner.contexts, columns)  # type: ignore[arg-type]
+    rewards: list[float] = []
+    for arm, reward, context in zip(columns["arm"].tolist(), log.reward.tolist(), requests, strict=True):
+        law = learner.law(context=context)
+        if arm == draws.choice(len(law), p=law):
+            learner.tell(learner.impose(arm, law[arm], contexts=[context]).decisions, reward)
+            rewards.append(reward)
     return np.array(rewards)

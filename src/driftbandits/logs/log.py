@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.contexts import Contexts
 from driftbandits.errors import InputError, did_you_mean
+from driftbandits.policies.log_columns import CONTEXT, requests_of
 from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
@@ -22,7 +26,7 @@ FEW_ROWS = 3  # of an arm, up to which its name is doubted whatever it is like
 _RARER = 20  # times as many rows must the arm have whose name another looks like
 _ALIKE = 0.8  # of two names, by difflib
 _MOST_SAID = 5
-_BY_ROW = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told", "seconds", "context")
+_BY_ROW = ("round", "arm", "reward", "probability", "time", "allowed", "law", "segment", "told", "seconds")
 _MOST_COMPARED = 200  # rare arms, and letters of a name: the time grows with their product and square
 
 
@@ -30,7 +34,8 @@ _MOST_COMPARED = 200  # rare arms, and letters of a name: the time grows with th
 class Row:
     """A row before its decision: neither the arm nor the reward is in it.
 
-    `allowed` is None where every arm was offered, `time` where the log has rounds, `segment` where it has none.
+    `allowed` is None where every arm was offered, `time` where the log has rounds, `segment` and `context` where it has
+    none.
     """
 
     place: int
@@ -39,6 +44,7 @@ class Row:
     segment: str | None
     allowed: Bools | None
     names: tuple[str, ...]
+    context: Any = None
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -69,8 +75,8 @@ class Log:
     reward_range : declared ends of the rewards, or None
     arms : the arms with their points and kernel, if they were given
     notes : what was changed while the log was read: rows dropped, names merged
-    context : (n, columns) numbers of the columns `context.*`, or None
-    context_names : what they are called
+    context : the columns `context.*` as they were read, by name without that prefix
+    contexts : what these columns are, as declared, else inferred; None where there are none
 
     >>> log = Log.read({"round": [0, 1], "arm": ["a", "b"], "reward": [1, 0], "probability": [0.5, 0.5]})
     >>> len(log), log.names, log.reward.tolist()
@@ -92,14 +98,16 @@ class Log:
     reward_range: tuple[float, float] | None = None
     arms: ArmSet | None = None
     notes: tuple[str, ...] = ()
-    context: Floats | None = None
-    context_names: tuple[str, ...] = ()
+    context: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
+    contexts: Contexts | None = None
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
+        for column in self.context.values():
+            column.flags.writeable = False
 
     @classmethod
     def read(
@@ -116,13 +124,14 @@ class Log:
         rewards: Any = None,
         zone: str | None = None,
         database: Any = None,
+        contexts: Any = None,
     ) -> Log:
         """A log from a path to Parquet, CSV or NDJSON, a pandas or polars frame, a mapping of columns, or a `Trace`.
 
         Columns: `round` (whole numbers) or `time` (seconds or dates), `arm` (name or position), `reward` (empty: not
         known), `probability`; if there `allowed` (the arms offered: a list of names, positions or flags, or text
         "a|b|c"), `law` (a list of N probabilities; single numbers are numbers of laws and are not needed), `segment`,
-        `told`, and `context.*` (numbers, flags or words). Other columns are left alone.
+        `told`, and `context.*` (numbers, flags, words or vectors). Other columns are left alone.
 
         Parameters
         ----------
@@ -140,6 +149,8 @@ class Log:
         rewards : a second source with columns `id`, `reward` and, if known, `told`; the log needs a column `id` too
         zone : time zone of dates that say none, such as "Europe/Berlin"; without it they are UTC
         database : an engine of SQLAlchemy, or its URL; `source` is a query then
+        contexts : what the columns `context.*` are: a `Contexts`, or what `Contexts.from_dict` takes. By default
+            numbers without a range, categories of the 50 most frequent words and "other", flags and vectors
 
         Returns
         -------
@@ -161,7 +172,7 @@ class Log:
         from driftbandits.logs.sources import Preparation
 
         asked = Preparation(columns, layout, sort, drop_missing, merge_names, rewards, zone, database)
-        return read_log(source, arms, reward_range, asked)
+        return read_log(source, arms, reward_range, asked, contexts)
 
     def __len__(self) -> int:
         return len(self.arm)
@@ -183,6 +194,14 @@ class Log:
     def clock(self) -> Floats:
         """Time of every row, shape (n,): `time` where there is one, else `round`."""
         return self.round.astype(np.float64) if self.time is None else self.time
+
+    @functools.cached_property
+    def requests(self) -> Sequence[Any]:
+        """The context of every row, as policies with these `contexts` take it; empty where there are none."""
+        return [] if self.contexts is None else requests_of(self.contexts, self._context_columns())
+
+    def _context_columns(self) -> dict[str, npt.NDArray[Any]]:
+        return {f"{CONTEXT}{name}": column for name, column in self.context.items()}
 
     def index(self, arm: str | int | np.integer[Any]) -> int:
         """Position of an arm.
@@ -222,7 +241,8 @@ class Log:
         """
         own = {name: getattr(self, name) for name in _BY_ROW}
         taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in own.items()}
-        return dataclasses.replace(self, **taken)
+        context = {name: column[rows] for name, column in self.context.items()}
+        return dataclasses.replace(self, **taken, context=context)
 
     def columns(self, arms: ArmSet) -> dict[str, Any]:
         """The log as `Policy.learn` takes it, for a policy with these arms; `policy.learn(log)` calls it.
@@ -255,6 +275,7 @@ class Log:
                 f"row {row} of the log played {shown(name)}, which the policy does not have among its arms"
             )
         columns: dict[str, Any] = {"arm": played, "reward": self.reward, "probability": self.probability}
+        columns |= self._context_columns()
         columns |= {"round": self.round} if self.time is None else {"time": self.time}
         if self.allowed is not None:
             columns["allowed"] = np.zeros((len(self), len(options)), dtype=np.bool_)
@@ -283,6 +304,7 @@ class Log:
             segment=None if self.segment is None else self.segment_names[self.segment[place]],
             allowed=None if self.allowed is None else self.allowed[place],
             names=self.names,
+            context=self.requests[place] if self.contexts is not None else None,
         )
 
 

@@ -8,15 +8,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftbandits._util.checks import FLOAT_BYTES, check_memory
 from driftbandits.arms.arm_set import ArmSet
 from driftbandits.errors import InputError
 from driftbandits.logs import tables
 from driftbandits.logs.log import Log
-from driftbandits.logs.sources import CONTEXT, Preparation, renamed, spellings
+from driftbandits.logs.requests import check_contexts, infer_contexts
+from driftbandits.logs.sources import Preparation, renamed, spellings
 from driftbandits.logs.tables import Column, Lists, Numbers, Texts
-from driftbandits.policies.log_columns import Problems, check_probabilities, check_rewards, check_told, refuse_rows
+from driftbandits.policies.log_columns import (
+    CONTEXT,
+    Problems,
+    check_probabilities,
+    check_rewards,
+    check_told,
+    refuse_rows,
+)
 from driftbandits.simulation import Trace
 from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
@@ -24,14 +33,17 @@ from driftbandits.types import Bools, Floats, Ints
 _ROUNDING = 1e-6  # by which a law may miss its sum, or a probability its law: sums and single precision
 _MOST_EXACT = 2.0**53
 _MOST_MERGED_NAMED = 5
-_MOST_WORDS = 50  # of a column of contexts
 
 
 def read_log(
-    source: Any, arms: ArmSet | Sequence[str] | None, reward_range: tuple[float, float] | None, preparation: Preparation
+    source: Any,
+    arms: ArmSet | Sequence[str] | None,
+    reward_range: tuple[float, float] | None,
+    preparation: Preparation,
+    contexts: Any = None,
 ) -> Log:
     """See `Log.read`."""
-    limits = _check_range(reward_range)
+    limits, declared = _check_range(reward_range), check_contexts(contexts)
     given = _given_names(arms)
     if isinstance(source, Trace):
         return _from_trace(source, arms, given, limits)
@@ -42,7 +54,10 @@ def read_log(
         return _from_trace(Trace.from_parquet(source), arms, given, limits)
     try:
         log = _from_table(table, arms, given, limits, merge_names=preparation.merge_names)
-        return dataclasses.replace(log, notes=(*notes, *log.notes))
+        log = dataclasses.replace(log, notes=(*notes, *log.notes), contexts=declared or infer_contexts(log.context))
+        if log.contexts is not None:
+            log.contexts.read_many(log.requests)  # refused here if anything is none of its column
+        return log
     except InputError as error:
         raise InputError(f"{where}{error}") from None
     except MemoryError:
@@ -97,7 +112,7 @@ def _from_table(
         with problems.noted():
             found["told"] = _told(read.get("told"), clock, found["reward"], dates=found["time"] is not None)
     with problems.noted():
-        found["context"], found["context_names"] = _contexts(table)
+        found["context"] = _contexts(table)
     problems.refuse()
     return Log(**found, reward_range=limits, arms=arms if isinstance(arms, ArmSet) else None, notes=notes)
 
@@ -398,29 +413,30 @@ def _segments(column: Column | None) -> tuple[Ints | None, tuple[str, ...]]:
     return codes.astype(np.int64), tuple(f"{value:g}" for value in distinct)
 
 
-def _contexts(table: Any) -> tuple[Floats | None, tuple[str, ...]]:
-    """The columns `context.*`: numbers as they are, words as one flag for each."""
-    columns, names = [], []
+def _contexts(table: Any) -> dict[str, npt.NDArray[Any]]:
+    """The columns `context.*`: numbers, with NaN where one is missing; else objects, with None; vectors (n, size)."""
+    found: dict[str, npt.NDArray[Any]] = {}
     problems = Problems()
     for name in table.column_names:
-        if not name.startswith(CONTEXT):
-            continue
-        with problems.noted():
-            read = tables.column(table, name)
-            if isinstance(read, Texts):
-                refuse_rows(read.codes < 0, name, "must be there", _nothing, "write a word for unknown")
-                if len(read.distinct) > _MOST_WORDS:
-                    number = f"{len(read.distinct):,} different words"
-                    raise InputError(f"column {name!r} has {number}, and {_MOST_WORDS} are the most of a context")
-                columns += [(read.codes == code).astype(np.float64) for code in range(len(read.distinct))]
-                names += [f"{name.removeprefix(CONTEXT)} = {word}" for word in read.distinct]
-            else:
-                values = read.values if isinstance(read, Numbers) else _numbers(read, name)
-                refuse_rows(~np.isfinite(values), name, "must be a finite number", values, "write one in every row")
-                columns.append(values)
-                names.append(name.removeprefix(CONTEXT))
+        if name.startswith(CONTEXT):
+            with problems.noted():
+                found[name.removeprefix(CONTEXT)] = _context(tables.column(table, name), name)
     problems.refuse()
-    return (np.column_stack(columns) if columns else None), tuple(names)
+    return found
+
+
+def _context(column: Column, name: str) -> npt.NDArray[Any]:
+    if isinstance(column, Texts):
+        return np.array([*column.distinct, None], dtype=object)[column.codes]  # -1 is the last
+    if isinstance(column, Lists):
+        sizes = np.bincount(column.rows, minlength=column.size)
+        refuse_rows(sizes != sizes[0], name, f"must have {sizes[0]} numbers", sizes, "as many in every row")
+        return _numbers(column.entries, name).reshape(column.size, -1)
+    values = _numbers(Numbers(column.values), name)
+    refuse_rows(np.isinf(values), name, "must be finite", values, "leave it empty where it is not known")
+    return (
+        np.array([None, False, True], dtype=object)[np.nan_to_num(values + 1).astype(int)] if column.flags else values
+    )
 
 
 def _told(column: Column | None, clock: Ints | Floats, reward: Floats, *, dates: bool) -> Floats | None:

@@ -19,7 +19,7 @@ from driftbandits.errors import InputError, MissingExtraError, did_you_mean
 from driftbandits.logs import tables
 from driftbandits.logs.log import plain_name
 from driftbandits.logs.tables import Texts
-from driftbandits.policies.log_columns import COLUMNS, Problems
+from driftbandits.policies.log_columns import COLUMNS, CONTEXT, Problems
 from driftbandits.text import counted, first_line, shown
 from driftbandits.types import Bools
 
@@ -32,7 +32,6 @@ _OPEN_BANDIT = {
     "probability": "propensity_score",
     "segment": "position",
 }
-CONTEXT = "context."
 _COLUMNS = (*COLUMNS, "id")
 _MOST_NAMED = 5
 _NEEDED = ("round", "time", "arm", "probability", "segment", "allowed")  # without which a row is left out, where asked

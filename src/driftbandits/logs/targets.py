@@ -11,6 +11,8 @@ import numpy as np
 from driftbandits._util.checks import FLOAT_BYTES, as_floats, check_memory
 from driftbandits.errors import InputError
 from driftbandits.logs.log import Log
+from driftbandits.policies import Policy
+from driftbandits.policies.log_columns import requests_of
 from driftbandits.text import shown
 from driftbandits.types import Bools, Floats, Ints
 
@@ -89,6 +91,8 @@ def shares_of(log: Log, target: Target) -> tuple[Shares, Bools]:
         law = np.zeros(len(log.names))
         law[arm] = 1.0
         return _restricted(log, f"always {log.names[arm]}", law)
+    if isinstance(target, Policy):
+        return _by_policy(log, target)
     if callable(target):
         return _by_row(log, target)
     return _restricted(log, "a law", _law(target, len(log.names)))
@@ -120,6 +124,24 @@ def _normalised(name: str, matrix: Floats) -> tuple[Shares, Bools]:
     total = matrix.sum(axis=1)
     possible: Bools = total > 0
     return Shares(name, matrix=matrix / np.where(possible, total, 1.0)[:, None]), possible
+
+
+def _by_policy(log: Log, policy: Policy) -> tuple[Shares, Bools]:
+    """Laws of a policy with contexts, as it is now, at the context of every row."""
+    names = policy.arms.names or tuple(map(str, range(len(policy.arms))))
+    for name in names:
+        if name not in log.names:
+            raise InputError(
+                f"the policy's arm {shown(name)} is none of the log; pass arms= to Log.read if it could be"
+            )
+    columns, size = log.columns(policy.arms), len(log.names)
+    requests = requests_of(policy.contexts, columns)  # type: ignore[arg-type]
+    check_memory(FLOAT_BYTES * len(log) * size, f"{len(log):,} laws of {size:,} arms", cure="evaluate fewer rows")
+    matrix, masks = np.zeros((len(log), size)), columns.get("allowed")
+    places = [log.index(name) for name in names]
+    for row, context in enumerate(requests):
+        matrix[row, places] = policy.law(None if masks is None else masks[row], context=context)
+    return _normalised(f"{type(policy).__name__.removeprefix('Contextual')} as it is now", matrix)
 
 
 def _by_row(log: Log, function: Callable[[Any], Any]) -> tuple[Shares, Bools]:

@@ -428,7 +428,8 @@ class Policy(Inspection, Persistence):
         Parameters
         ----------
         log : a `logs.Log`, a DataFrame, or a mapping of `arm`, `reward` and `probability` to columns of one length, and
-            optionally of `round` or `time`, `told`, `segment` and `allowed`: see `log_columns`
+            optionally of `round` or `time`, `told`, `segment`, `allowed` and, where this policy has contexts,
+            `context.*`: see `log_columns`
 
         Raises
         ------
@@ -445,7 +446,7 @@ class Policy(Inspection, Persistence):
             raise InputError(
                 f"a new policy learns from a log; this one has played {counted(self.rounds, 'round')}: build one anew"
             )
-        columns = read_columns(self.arms, log)
+        columns = read_columns(self.arms, log, self.contexts)
         self._check_left(len(columns))
         known = np.flatnonzero(~np.isnan(columns.rewards))
         rewards, _ = self._inward(columns.rewards[known], np.ones(len(known), dtype=np.bool_))

@@ -9,6 +9,9 @@ told          when the reward came, in the unit of round or time: before the fir
               NaN, or no such column: before the next row
 allowed       a mask per row, shape (rows, arms), of the arms that could be played; without it all
 segment       of the request, by name, where arms are options in segments: `arm` and `allowed` are of the options then
+context.hour  of the request, where the policy has contexts with a column `hour`; a vector is a list per row, in a text
+              file as JSON, or columns `context.text.0`, `context.text.1`, ...; contexts that are vectors themselves are
+              `context.0`, `context.1`, ...
 
 Policies learn from these (`Policy.learn`), logs are read into them, and experiments export them. Other columns (the
 law, ...) may be there and are not read.
@@ -17,20 +20,23 @@ law, ...) may be there and are not read.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from driftbandits._util.checks import as_floats, check_memory
 from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.contexts import Contexts
 from driftbandits.errors import InputError
 from driftbandits.text import counted, shown
 from driftbandits.types import Bools, Floats, Ints
 
 COLUMNS = ("round", "time", "arm", "reward", "probability", "told", "allowed", "law", "segment")
 REQUIRED = ("arm", "reward", "probability")
+CONTEXT = "context."  # and the name of a column of contexts
 _ROUNDING = 1e-9
 
 
@@ -50,13 +56,16 @@ class LogColumns:
     probabilities: Floats
     told_before: Ints  # the row before which each reward was told; the number of rows for those told after the last
     allowed: Bools | None
+    requests: Sequence[Any] | None = None  # the context of each row
 
     def __len__(self) -> int:
         return len(self.arms)
 
 
-def read_columns(arms: ArmSet, given: Mapping[str, Any] | LogLike) -> LogColumns:
+def read_columns(arms: ArmSet, given: Mapping[str, Any] | LogLike, contexts: Contexts | None = None) -> LogColumns:
     """Check a log, or a mapping of names to columns; an InputError names column and row of what is wrong.
+
+    With `contexts`, those of a policy, the log must have their columns.
 
     >>> arms = ArmSet([[0.0], [1.0]], names=["low", "high"])
     >>> log = read_columns(arms, {"arm": ["low", "high"], "reward": [0.5, None], "probability": [0.5, 0.5]})
@@ -84,9 +93,77 @@ def read_columns(arms: ArmSet, given: Mapping[str, Any] | LogLike) -> LogColumns
     allowed = _read_allowed(options, columns.get("allowed"), played)
     if segments is not None:
         played, allowed = played + segments * len(options), _in_segments(arms, segments, allowed)
+    requests = None if contexts is None else requests_of(contexts, columns)
+    if requests is not None and contexts is not None:
+        if len(requests) != size:
+            raise InputError(f"the columns of a log must have one length: arm has {size}, contexts {len(requests)}")
+        contexts.read_many(requests)  # refused before anything is learned
     return LogColumns(
-        arms=played, rewards=rewards, probabilities=shares, told_before=_told_before(columns, size), allowed=allowed
+        arms=played,
+        rewards=rewards,
+        probabilities=shares,
+        told_before=_told_before(columns, size),
+        allowed=allowed,
+        requests=requests,
     )
+
+
+def requests_of(contexts: Contexts, columns: Mapping[str, Any]) -> Sequence[Any]:
+    """The context of every row, from the columns `context.*`; an InputError names a column that is not there.
+
+    >>> requests_of(Contexts(hour=(0, 24), text=2), {"context.hour": [3, 4], "context.text": [[0, 1], "[2, 3]"]})
+    [{'hour': 3, 'text': [0, 1]}, {'hour': 4, 'text': [2, 3]}]
+    >>> requests_of(Contexts(2), {"context.0": [3, 4], "context.1": [5, 6]}).tolist()
+    [[3.0, 5.0], [4.0, 6.0]]
+    """
+    spec = contexts.to_dict()
+    if isinstance(spec, int):
+        return cast(Sequence[Any], _vectors(CONTEXT, spec, columns))
+    found: dict[str, Any] = {}
+    for name, own in spec.items():
+        size = _size_of(own)
+        if size is not None and f"{CONTEXT}{name}" not in columns:
+            found[name] = _vectors(f"{CONTEXT}{name}.", size, columns)
+        else:
+            found[name] = _there(f"{CONTEXT}{name}", columns)
+        if size is not None:
+            found[name] = [_listed(value) for value in found[name]]
+    if len({len(column) for column in found.values()}) > 1:
+        raise InputError(f"the columns of contexts must have one length, got {shown(list(map(len, found.values())))}")
+    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def _size_of(spec: Any) -> int | None:
+    """How many numbers a column has, where it is of vectors."""
+    spec = spec["optional"] if isinstance(spec, dict) and "optional" in spec else spec
+    return spec.get("vector") if isinstance(spec, dict) else None
+
+
+def _there(name: str, columns: Mapping[str, Any]) -> Any:
+    if name not in columns:
+        own = [column for column in columns if isinstance(column, str) and column.startswith(CONTEXT)]
+        has = f"it has {', '.join(map(repr, own))}" if own else "it has no contexts"
+        raise InputError(f"the log has no column {name!r}, which the contexts need; {has}")
+    column = columns[name]
+    _length(name, column)
+    return column.tolist() if isinstance(column, np.ndarray) and column.ndim == 1 else column
+
+
+def _vectors(prefix: str, size: int, columns: Mapping[str, Any]) -> Floats:
+    """Columns that end in the numbers from 0, as vectors (n, size)."""
+    parts = {name: _numbers(name, _there(name, columns)) for name in (f"{prefix}{k}" for k in range(size))}
+    if f"{prefix}{size}" in columns:
+        raise InputError(f"the log has a column '{prefix}{size}', and vectors of the contexts have {size} numbers")
+    for name, values in parts.items():
+        refuse_rows(~np.isfinite(values), name, "must be a finite number", values, "write one in every row")
+    return np.column_stack(list(parts.values()))
+
+
+def _listed(value: Any) -> Any:
+    """A vector, where a text file has it as JSON; what is none is refused with the context."""
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(value) if isinstance(value, str) else value
+    return value
 
 
 def _length(name: str, column: Any) -> int:

@@ -113,7 +113,7 @@ def _read_probabilities(probabilities: Any, count: int) -> Floats:
 class Replayer(Protocol):
     """What `play_log` needs of a policy."""
 
-    def impose(self, arms: Any, probabilities: Any, allowed: Any = None) -> Imposed:
+    def impose(self, arms: Any, probabilities: Any, allowed: Any = None, *, contexts: Any = None) -> Imposed:
         """Take over rounds."""
 
     def tell(self, ids: Any, rewards: Any) -> None:
@@ -138,7 +138,9 @@ def play_log(policy: Replayer, log: LogColumns, *, only_own: bool) -> int | None
             place += 1
         if row < len(log):
             allowed = None if log.allowed is None else log.allowed[row]
-            imposed = policy.impose(log.arms[row : row + 1], log.probabilities[row : row + 1], allowed)
+            here = slice(row, row + 1)
+            contexts = None if log.requests is None else log.requests[here]
+            imposed = policy.impose(log.arms[here], log.probabilities[here], allowed, contexts=contexts)
             if imposed.differing and only_own:
                 return row
     return None
