@@ -16,7 +16,7 @@ import numpy as np
 import driftbandits as db
 from driftbandits._util.intervals import share_interval
 from driftbandits._util.progress import progress_bar
-from driftbandits.logs import Advice, Log, advise
+from driftbandits.logs import Advice, Log, advise, evaluate
 from driftbandits.logs.advising import diagnose, too_short
 from driftbandits.logs.changes import find_changes
 from driftbandits.logs.estimators import Estimator
@@ -257,7 +257,7 @@ def recommendation_numbers() -> dict[str, float]:
 def logged_requests(kind: str, seed: int) -> tuple[Log, db.Policy, Floats]:
     """A log whose law depends on the requests, a policy that learned from another log, and the mean of each arm.
 
-    Every fifth policy is an AutoBandit, the others are linear; both draw a quarter of their arms at random.
+    Every fifth policy is an AutoBandit, the others are linear; rewards of every second log are 0 or 1.
     """
     world = db.environments.create(
         f"requests/{kind}", seed=seed, horizon=ROWS_WITH_CONTEXTS, columns=4, size=ARMS, clicks=seed % 2 == 1
@@ -275,16 +275,53 @@ def logged_requests(kind: str, seed: int) -> tuple[Log, db.Policy, Floats]:
         columns = {
             "round": every,
             "arm": arm,
-            "reward": world.noise.sample(own, means[every, arm])
+            "reward": world.rewards(0, arm, 2 * seed + number),
             "probability": law[every, arm],
         }
         requests = {f"context.{k}": column for k, column in enumerate(np.array(world.requests(0, len(law))).T)}
         logs.append(Log.read({**columns, **requests}, arms=world.arms))
-    policy = (db.AutoBandit if seed % 5 == 0 else db.DisjointLinThompson)(
-        world.arms, contexts=world.contexts, seed=seed, reward_range=(-1, 1)
-    )
+    kind_of = db.AutoBandit if seed % 5 == 0 else db.DisjointLinThompson
+    limits = (0.0, 1.0) if seed % 2 == 1 else (-1.0, 1.0)
+    policy = kind_of(world.arms, contexts=world.contexts, seed=seed, reward_range=limits)
     policy.learn(logs[1].take(slice(0, 400)))
     return logs[0], policy, means
+
+
+def context_numbers(first: int = FIRST_WITH_CONTEXTS, each: int = LOGS_WITH_CONTEXTS) -> dict[str, float]:
+    """How often intervals have the value of a policy with contexts in them, by estimator and world, and their widths.
+
+    The value is that on the requests of the log.
+    """
+    numbers: dict[str, float] = {}
+    covered: Counter[str] = Counter()
+    told: Counter[str] = Counter()
+    widths: dict[str, list[float]] = {estimator: [] for estimator in CONTEXT_ESTIMATORS}
+    with progress_bar(len(CONTEXT_WORLDS) * each, "contexts", show=True) as advance:
+        for place, kind in enumerate(CONTEXT_WORLDS):
+            for seed in range(first + place * each, first + (place + 1) * each):
+                log, policy, means = logged_requests(kind, seed)
+                laws = [policy.law(context=context) for context in log.requests]
+                value = float((np.array(laws) * means).sum(axis=1).mean())
+                for estimator in CONTEXT_ESTIMATORS:
+                    found = evaluate(log, lambda row, own=laws: own[row.place], estimator=estimator)
+                    for name in (estimator, f"{estimator}.{kind}"):
+                        told[name] += not found.verdict
+                        covered[name] += found.low < value < found.high
+                    widths[estimator].append(found.high - found.low)
+                advance()
+            for estimator in CONTEXT_ESTIMATORS:
+                name = f"{estimator}.{kind}"
+                numbers[f"{name}.covered"] = covered[name] / max(told[name], 1)
+    for estimator in CONTEXT_ESTIMATORS:
+        share = share_interval(covered[estimator], told[estimator])
+        numbers |= {
+            f"{estimator}.told": float(told[estimator]),
+            f"{estimator}.covered": share.estimate,
+            f"{estimator}.low": share.low,
+            f"{estimator}.high": share.high,
+            f"{estimator}.width": float(np.nanmedian(np.array(widths[estimator]) / np.array(widths["ips"]))),
+        }
+    return {**numbers, "logs": float(len(CONTEXT_WORLDS) * each)}
 
 
 def wide_log(rows: int, arms: int = 100) -> Log:

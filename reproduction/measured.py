@@ -411,6 +411,14 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
         "log-recommendations", logs.recommendation_numbers, logs.LOGS_RECOMMENDED, ("Exp3S", *logs.PLAYERS)
     ),
     "log-times": lambda: _of_logs("log-times", logs.time_numbers, 1, logs.PLAYERS),
+    "log-contexts": lambda: new_measurement(
+        "log-contexts",
+        logs.context_numbers(),
+        seeds=range(
+            logs.FIRST_WITH_CONTEXTS, logs.FIRST_WITH_CONTEXTS + len(logs.CONTEXT_WORLDS) * logs.LOGS_WITH_CONTEXTS
+        ),
+        policies=("AutoBandit", "DisjointLinThompson"),
+    ),
     "detectors": lambda: _of_benchmark("detectors"),
     "estimators": lambda: _of_benchmark("estimators", ("Exp3S", "Uniform")),
     "spread": measure_spread,

@@ -10,7 +10,8 @@ where nothing of them was chosen, by the doubly robust difference
 q    the regressions of the other stretches; whatever they are like, the mean of the difference is right
 
 The interval is that of the central limit theorem for these terms. What is compared is what linear regressions can win:
-a cleverer policy may win more, and where the world moves, so may one that follows it.
+a cleverer policy may win more, and where the world moves, so may one that follows it. Twins with contexts would need
+the reward of every arm at every context, of which most logs say too little.
 """
 
 from __future__ import annotations
