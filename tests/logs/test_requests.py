@@ -59,17 +59,20 @@ def test_columns_are_inferred_from_what_is_in_them(tmp_path):
         "context.text.0": [0.5] * rows,
         "context.text.1": [1.5] * rows,
         "context.embedding": [[1.0, 2.0, 3.0]] * rows,
+        "context.face.0": [0.25] * 59 + [None],
+        "context.face.1": [0.75] * 59 + [None],
     }
     log = Log.read(table)
     spec = log.contexts.to_dict()
     assert len(spec["word"]) == 51
     assert spec["word"][-1] == "other"
     del spec["word"]
-    vectors = {"text": {"vector": 2}, "embedding": {"vector": 3}}
+    vectors = {"text": {"vector": 2}, "embedding": {"vector": 3}, "face": {"optional": {"vector": 2}}}
     assert spec == {"age": {"optional": "number"}, "member": "boolean", **vectors}
     assert log.row(0).context["text"].tolist() == [0.5, 1.5]
     assert log.row(1).context["embedding"].tolist() == [1.0, 2.0, 3.0]
     assert log.row(1).context["member"] is False
+    assert (log.row(0).context["face"].tolist(), log.row(59).context["face"]) == ([0.25, 0.75], None)
     assert log.take([1, 2]).row(1).context["age"] == 1.0
     text = {**table, "context.embedding": ["[1, 2, 3]"] * rows}
     lines = [",".join(text), *(",".join(_field(column[row]) for column in text.values()) for row in range(rows))]

@@ -58,7 +58,9 @@ def infer_contexts(columns: Mapping[str, npt.NDArray[Any]]) -> Contexts | None:
         return Contexts(vectors[""])
     if "" in vectors:  # names that happen to be numbers
         spec |= {str(k): _kind(columns[str(k)]) for k in range(vectors.pop(""))}
-    spec |= {stem: {"vector": size} for stem, size in vectors.items()}
+    for stem, size in vectors.items():
+        gaps = np.isnan(columns[_part(stem, 0)]).any()
+        spec[stem] = {"optional": {"vector": size}} if gaps else {"vector": size}
     return Contexts.from_dict(spec) if spec else None
 
 

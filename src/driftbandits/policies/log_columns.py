@@ -123,7 +123,7 @@ def requests_of(contexts: Contexts, columns: Mapping[str, Any]) -> Sequence[Any]
     for name, own in spec.items():
         size = _size_of(own)
         if size is not None and f"{CONTEXT}{name}" not in columns:
-            found[name] = _vectors(f"{CONTEXT}{name}.", size, columns)
+            found[name] = _vectors(f"{CONTEXT}{name}.", size, columns, gaps="optional" in own)
         else:
             found[name] = _there(f"{CONTEXT}{name}", columns)
         if size is not None:
@@ -149,14 +149,17 @@ def _there(name: str, columns: Mapping[str, Any]) -> Any:
     return column.tolist() if isinstance(column, np.ndarray) and column.ndim == 1 else column
 
 
-def _vectors(prefix: str, size: int, columns: Mapping[str, Any]) -> Floats:
-    """Columns that end in the numbers from 0, as vectors (n, size)."""
+def _vectors(prefix: str, size: int, columns: Mapping[str, Any], *, gaps: bool = False) -> Any:
+    """Columns that end in the numbers from 0, as vectors (n, size); with `gaps`, None where all are missing."""
     parts = {name: _numbers(name, _there(name, columns)) for name in (f"{prefix}{k}" for k in range(size))}
     if f"{prefix}{size}" in columns:
         raise InputError(f"the log has a column '{prefix}{size}', and vectors of the contexts have {size} numbers")
+    vectors = np.column_stack(list(parts.values()))
+    missing = np.asarray(np.isnan(vectors).all(axis=1) & gaps)
     for name, values in parts.items():
-        refuse_rows(~np.isfinite(values), name, "must be a finite number", values, "write one in every row")
-    return np.column_stack(list(parts.values()))
+        odd = ~(np.isfinite(values) | missing)
+        refuse_rows(odd, name, "must be a finite number", values, "write one in every row")
+    return [None if gone else row for gone, row in zip(missing, vectors, strict=True)] if gaps else vectors
 
 
 def _listed(value: Any) -> Any:
