@@ -80,7 +80,9 @@ def _judge(url: str, lines: list[list[str]], row: AttackRow) -> None:
         judge_answers(view, lines, row)
         begun = time.monotonic()
         experiment = _when_free(database)
-        experiment.forget(experiment.decide())
+        columns = view.definition.contexts
+        context = None if columns is None else {"device": columns["device"][0]}
+        experiment.forget(experiment.decide(context=context))
         row.details["longest seconds"] = max(row.details.get("longest seconds", 0.0), time.monotonic() - begun)
         replica = experiment.submit("inspect", {"inspect": lambda _, found: found}).result()
         if not _equal(view.player(), replica):
@@ -88,7 +90,7 @@ def _judge(url: str, lines: list[list[str]], row: AttackRow) -> None:
         else:
             row.note("brought back bit for bit")
         try:
-            experiment.reward(experiment.decide().id, 1.0)
+            experiment.reward(experiment.decide(context=context).id, 1.0)
         except DriftbanditsError as error:
             row.note("does not go on", bad=True, example=said(error))
         check = view.check()

@@ -13,7 +13,7 @@ from tests.live.test_experiment import play
 
 
 def test_the_log_has_what_happened(shop, tmp_path, monkeypatch):
-    monkeypatch.setattr(export, "ROWS", 7)
+    monkeypatch.setattr(export, "CELLS", 7 * 8)
     expected = []
     for number in range(20):
         choice = shop.decide()

@@ -101,9 +101,10 @@ def _end_sessions(database):
         )
 
 
-def test_a_holder_that_is_killed_is_followed(url):
+@pytest.mark.parametrize("fields", [{}, {"contexts": {"device": ["mobile", "desktop"]}}], ids=["plain", "contexts"])
+def test_a_holder_that_is_killed_is_followed(url, fields):
     with live.open(url) as database:
-        database.make("prices", define(arms=["low", "mid", "high"], seed=2))
+        database.make("prices", define(arms=["low", "mid", "high"], seed=2, **fields))
         command = [sys.executable, "-m", "tests.live.victim", url, "prices", "2"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as victim:
             lines = [victim.stdout.readline().split() for _ in range(20)]

@@ -3,6 +3,7 @@
 `python -m tests.live.victim URL NAME THREADS`: one line per answer, written in one piece as soon as it is there.
 """
 
+import itertools
 import os
 import sys
 import threading
@@ -11,8 +12,10 @@ from driftbandits import live
 
 
 def work(shop, lock):
-    while True:
-        choice = shop.decide()
+    columns = shop.view.definition.contexts
+    for number in itertools.count():
+        device = None if columns is None else {"device": columns["device"][number % 2]}
+        choice = shop.decide(context=device)
         say(lock, f"decided {choice.id} {choice.arm}")
         reward = 1.0 if choice.arm == "high" else 0.0
         shop.reward(choice.id, reward)

@@ -22,6 +22,7 @@ from urllib.parse import quote
 import numpy as np
 
 from driftbandits import errors
+from driftbandits.arms.contexts import Contexts, rows_of
 from driftbandits.errors import AwayError, InputError, LiveError, MissingExtraError, NotStoredError
 from driftbandits.live.decision_audit import DecisionRecord
 from driftbandits.live.experiment import (
@@ -326,14 +327,19 @@ class RemoteOperations(Operations):
         *,
         allowed: Iterable[str] | None = None,
         segment: str | None = None,
+        context: Any = None,
+        contexts: Any = None,
         key: str | None = None,
     ) -> LiveDecision | list[LiveDecision]:
         """See `Operations.decide`."""
-        names, count = allowed_names(allowed), 1 if size is None else size
+        if contexts is not None:
+            contexts = rows_of(contexts)
+        names, count = allowed_names(allowed), (1 if size is None else size) if contexts is None else len(contexts)
         fallback, failure = self.fallback, None
         if not fallback.is_away:
             try:
-                found = await super().decide(size, allowed=names, segment=segment, key=key)
+                request = {"segment": segment, "context": context, "contexts": contexts}
+                found = await super().decide(size, allowed=names, key=key, **request)
                 if fallback.is_due:
                     await self._see_arms()
                 return found
@@ -341,7 +347,7 @@ class RemoteOperations(Operations):
                 fallback.fail()
                 failure = error
         made = fallback.decide(count, names, failure)
-        return made[0] if size is None else made
+        return made[0] if size is None and contexts is None else made
 
     async def _see_arms(self) -> None:
         try:
@@ -513,13 +519,26 @@ def _sending(name: str, kind: str, values: dict[str, Any], key: str | None) -> S
         return Sending("GET", f"{path}/{kind}", query=values)
     if kind == "rewards":
         values = {"rewards": [{"id": given, "reward": reward} for given, reward in values["rewards"]]}
+    if kind == "decide" and "contexts" in values:
+        values = {**values, "contexts": _without_nan(values["contexts"])}
     last = {"decide": "decisions", "reward": "rewards"}.get(kind, kind)
     return Sending("POST", f"{path}/{last}", values, key or secrets.token_hex(16))
 
 
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN: what is missing is null."""
+    if isinstance(value, dict):
+        return {name: _without_nan(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 def _creation(name: str, fields: dict[str, Any]) -> Sending:
-    segments = fields.get("segments")
-    listed = {"segments": option_values("segments", segments)} if segments else {}
+    segments, contexts = fields.get("segments"), fields.get("contexts")
+    listed: dict[str, Any] = {"segments": option_values("segments", segments)} if segments else {}
+    if isinstance(contexts, Contexts):
+        listed["contexts"] = contexts.to_dict()
     body = {**fields, **listed, "name": name, "arms": option_values("arms", fields.get("arms"))}
     return Sending("POST", _EXPERIMENTS, body, secrets.token_hex(16))
 

@@ -166,6 +166,7 @@ class Database:
         policy : name of a policy, AutoBandit by default
         settings : of the policy, as a mapping
         segments : kinds of requests, given as arms are
+        contexts : what is known of each request, a `Contexts` or its `to_dict()`; then `decide` wants a context
         kernel : how alike arms are, as {"name": "rbf", ...}; by default a guess from their features
         reward_range : (low, high), (0, 1) by default; that of a policy by itself is (-1, 1)
         patience : seconds after which a decision without a reward counts as missing; None waits for ever

@@ -43,6 +43,7 @@ class DecisionRecord:
     law : probabilities it was drawn with, by names of arms; with segments, those of its segment
     estimates : expected rewards, by names of arms
     beliefs : what the policy said of itself, where it can
+    context : of the request, or None; law, estimates and beliefs are those for it
 
     >>> law, estimates = {"9 EUR": 0.5, "12 EUR": 0.5}, {"9 EUR": 0.2, "12 EUR": 0.2}
     >>> record = DecisionRecord("a1-7", 8, 1.8e9, "9 EUR", 0.5, False, None, 1.0, "rewarded", law, estimates, "")
@@ -62,6 +63,7 @@ class DecisionRecord:
     law: dict[str, float]
     estimates: dict[str, float]
     beliefs: str
+    context: Any = None
 
 
 def audit(view: View, given: str) -> DecisionRecord:
@@ -73,10 +75,11 @@ def audit(view: View, given: str) -> DecisionRecord:
         expired = any((e.decision or 0) >= event.seq for e in journal.events(event.seq, kinds=("expired",)))
     details = event.details
     segment, fallback = details.get("segment"), bool(details.get("fallback", False))
+    context = details.get("context")
     replica.tell_time(event.time)
     replica.paused = fallback  # the law of what decided, whether the policy was paused or had stopped
-    law = replica.law(replica.mask_of(details), segment)
-    estimates = beliefs(replica, segment)[0]
+    law = replica.law(replica.mask_of(details), segment, context)
+    estimates = beliefs(replica, segment, context)[0]
     explain = getattr(replica.policy, "explain", None)
     return DecisionRecord(
         id=given,
@@ -90,7 +93,8 @@ def audit(view: View, given: str) -> DecisionRecord:
         closed=_closed(closing, expired=expired),
         law={replica.name_of(number): value for number, value in enumerate(_with_recorded(law, event))},
         estimates={replica.name_of(number): float(value) for number, value in enumerate(estimates) if value == value},
-        beliefs="" if explain is None else str(explain()),
+        beliefs="" if explain is None else str(explain() if context is None else explain(context=context)),
+        context=context,
     )
 
 

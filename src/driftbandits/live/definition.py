@@ -18,6 +18,7 @@ from driftbandits._util.checks import as_float, as_floats, check_count, check_po
 from driftbandits._util.seeding import check_seed
 from driftbandits.arms import kernels
 from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.contexts import Contexts
 from driftbandits.errors import InputError, JournalError, did_you_mean, near_and_valid
 from driftbandits.policies import Policy, find_policy
 from driftbandits.text import breaking, invisible, shown
@@ -32,6 +33,7 @@ FIELDS = (
     "policy",
     "settings",
     "segments",
+    "contexts",
     "kernel",
     "reward_range",
     "patience",
@@ -43,7 +45,15 @@ _WHERE = {
     "horizon": "leave it out: an experiment has no end",
     "order": "leave it out: with patience it learns in the order of the decisions, without as it is told",
 }
-_OWN = ("horizon", "seed", "reward_range", "order", "patience", "missing")  # fields of their own, or the writer's
+_OWN = (
+    "horizon",
+    "seed",
+    "reward_range",
+    "order",
+    "patience",
+    "missing",
+    "contexts",
+)  # fields of their own, or the writer's
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +78,14 @@ class Definition:
     missing: float | str | None = None
     fallback: str | None = None
     seed: int = 0
+    contexts: Any = None  # as `Contexts.to_dict` gives them
 
     def to_json(self) -> str:
         """As text, exact."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
+        values = asdict(self)
+        if self.contexts is None:  # versions that know no contexts can read it
+            del values["contexts"]
+        return json.dumps({"format": FORMAT, **values}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Definition:
@@ -113,19 +127,26 @@ class Definition:
             return first
         return first.with_points([option.features for option in options], names)
 
+    def build_contexts(self) -> Contexts | None:
+        """What is known of each request, if anything is."""
+        return None if self.contexts is None else Contexts.from_dict(self.contexts)
+
     def build_policy(self, arms: ArmSet) -> Policy:
         """A new policy. With patience it learns in the order of the decisions, which the writer closes by its clock.
 
         A policy that learns from open decisions needs no order.
         """
         waiting: dict[str, Any] = {}
-        kind = find_policy(self.policy)
-        if self.patience is not None and not (kind.learns_open_decisions and self.missing == self.reward_range[0]):
+        kind, contexts = find_policy(self.policy), self.build_contexts()
+        learns_open = kind.learns_open_decisions and contexts is None
+        if self.patience is not None and not (learns_open and self.missing == self.reward_range[0]):
             waiting["order"] = "asked"
         if self.missing is not None:
             waiting["missing"] = self.missing
         settings = dict(self.settings)
-        if not self.arms[0].features and "rank" in inspect.signature(kind).parameters:
+        if contexts is not None:
+            settings["contexts"] = contexts
+        elif not self.arms[0].features and "rank" in inspect.signature(kind).parameters:
             settings.setdefault("rank", RANK_OF_STRANGERS)
             self._check_strangers(len(arms), settings["rank"])
         return kind(arms, seed=self.seed, reward_range=self.reward_range, **waiting, **settings)
@@ -161,6 +182,12 @@ def define(**given: Any) -> Definition:
     if not isinstance(policy, str):
         name = getattr(policy, "__name__", type(policy).__name__)
         raise InputError(f"give the policy by its name, policy={name!r}, and what it is set to as settings={{...}}")
+    contexts = _read_contexts(given.get("contexts"), policy)
+    if contexts is not None and segments is not None:
+        raise InputError(
+            "an experiment has segments or contexts, not both; make the segment a column of the contexts, as in "
+            "contexts={'segment': ['mobile', 'desktop']}"
+        )
     kernel = given.get("kernel")
     if kernel is not None:
         if not isinstance(kernel, Mapping):
@@ -181,6 +208,7 @@ def define(**given: Any) -> Definition:
         missing=_read_missing(given.get("missing")),
         fallback=given.get("fallback"),
         seed=check_seed(given.get("seed")),
+        contexts=contexts,
     )
     check_fallback(definition.fallback, arms)
     if definition.patience is not None and definition.missing is None:
@@ -297,6 +325,15 @@ def _read_settings(settings: Any) -> dict[str, Any]:
             where = _WHERE.get(name, "give it as a field of its own")
             raise InputError(f"settings may not hold {name!r}; {where}")
     return dict(settings)
+
+
+def _read_contexts(given: Any, policy: str) -> Any:
+    """The columns of contexts as JSON values; None for none."""
+    if given is None:
+        return None
+    if "contexts" not in inspect.signature(find_policy(policy)).parameters:
+        raise InputError(f"{policy} takes no contexts; AutoBandit, DisjointLinUCB and DisjointLinThompson do")
+    return (given if isinstance(given, Contexts) else Contexts.from_dict(given)).to_dict()
 
 
 def _read_range(given: Any) -> tuple[float, float]:

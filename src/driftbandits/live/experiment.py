@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.contexts import is_missing, rows_of
 from driftbandits.errors import InputError
 from driftbandits.live.decision_audit import DecisionRecord, audit_in_subprocess
 from driftbandits.live.definition import read_options
@@ -61,6 +62,8 @@ class Operations:
         *,
         allowed: Iterable[str] | None = None,
         segment: str | None = None,
+        context: Any = None,
+        contexts: Any = None,
         key: str | None = None,
     ) -> LiveDecision | list[LiveDecision]:
         """Decide once, or several times: which arm to play.
@@ -70,21 +73,28 @@ class Operations:
         size : None for one decision, or how many, at most 1,000
         allowed : names of the arms that may be chosen this time; all that are not retired by default
         segment : the kind of request, where the experiment has segments
+        context : of the request, where the experiment has contexts
+        contexts : those of several requests, in the place of a size: a list, a DataFrame, columns by name, or an array
         key : an idempotency key, a text of yours
 
         Returns
         -------
-        LiveDecision, or a list of them where a size was given
+        LiveDecision, or a list of them where a size or contexts were given
 
         Raises
         ------
         InputError
-            For arms or a segment that the experiment does not have, where none is allowed, and for another size.
+            For arms or a segment that the experiment does not have, where none is allowed, for another size, and for
+            a context with other columns or values than the experiment's.
         """
-        values = {"size": 1 if size is None else size, "allowed": allowed_names(allowed), "segment": segment}
+        values: dict[str, Any] = {"allowed": allowed_names(allowed), "segment": segment}
+        if context is None and contexts is None:
+            values["size"] = 1 if size is None else size
+        else:
+            values["contexts"] = plain_contexts(size, context, contexts)
         made = await self._perform("decide", values, key)
         decisions = [LiveDecision(one["id"], one["arm"], one["probability"], one["fallback"]) for one in made]
-        return decisions[0] if size is None else decisions
+        return decisions[0] if size is None and contexts is None else decisions
 
     async def reward(self, id: Asked, reward: float, *, key: str | None = None) -> RewardAnswer:  # noqa: A002
         """Send the reward of a decision.
@@ -324,6 +334,25 @@ def allowed_names(given: Iterable[str] | None) -> list[str] | None:
     return None if given is None else list(given)
 
 
+def plain_contexts(size: Any, context: Any, contexts: Any) -> list[Any]:
+    """One context per decision, of Python's own numbers, texts and lists."""
+    if size is not None or (context is not None and contexts is not None):
+        raise InputError("pass context for one decision, or contexts for several, in the place of a size")
+    return [_plain(one) for one in ([context] if contexts is None else rows_of(contexts))]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, (str, bool, int, float)):
+        return value
+    return None if is_missing(value) else float(value) if hasattr(value, "__float__") else value
+
+
 def option_values(what: str, given: Any) -> list[dict[str, Any]]:
     """Arms, or segments, as plain values; none for None or nothing."""
     if given is None or (not isinstance(given, ArmSet) and not given):
@@ -390,11 +419,17 @@ class Synchronous:
         *,
         allowed: Iterable[str] | None = None,
         segment: str | None = None,
+        context: Any = None,
+        contexts: None = None,
         key: str | None = None,
     ) -> LiveDecision: ...
     @overload
     def decide(
         self, size: int, *, allowed: Iterable[str] | None = None, segment: str | None = None, key: str | None = None
+    ) -> list[LiveDecision]: ...
+    @overload
+    def decide(
+        self, size: None = None, *, contexts: Any, allowed: Iterable[str] | None = None, key: str | None = None
     ) -> list[LiveDecision]: ...
     def decide(self, *args: Any, **kwargs: Any) -> Any:
         """See `Operations.decide`."""

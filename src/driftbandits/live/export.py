@@ -8,6 +8,8 @@ probability    with which it was drawn
 reward         the observed one, or `missing` once patience has run out; NaN where there is neither
 told           how many decisions had been made when the reward came; NaN if none has
 segment        of the request; only where the experiment has segments
+context.NAME   a column of its context; only where the experiment has contexts. A vector has context.NAME.0 and so on,
+               and contexts that are vectors have context.0 and so on
 allowed        names of the arms that could be drawn; only where not always all could
 fallback       whether the fallback decided
 id             the public id
@@ -36,7 +38,7 @@ from driftbandits.live.views import View
 from driftbandits.text import shown
 
 log = logging.getLogger("driftbandits.live")
-ROWS = 50_000  # at a time
+CELLS = 500_000  # at a time
 Columns = dict[str, list[Any]]
 
 
@@ -86,7 +88,7 @@ def parquet_pieces(view: View) -> Iterator[Piece]:
     sink = _Sink()
     with view.journal() as journal:
         rows = JournalLog(journal, view)
-        schema = _schema(pa, rows.names)
+        schema = _schema(pa, rows.names, rows.context_columns)
         writer = pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema)
         for columns in rows.chunks():
             writer.write_table(pa.table(columns, schema=schema))
@@ -95,9 +97,10 @@ def parquet_pieces(view: View) -> Iterator[Piece]:
     yield Piece(sink.take(), 0)
 
 
-def _schema(pa: Any, names: tuple[str, ...]) -> Any:
+def _schema(pa: Any, names: tuple[str, ...], contexts: dict[str, ContextColumn]) -> Any:
     """Parquet types of the columns."""
     kinds = {
+        **{name: getattr(pa, column.kind)() for name, column in contexts.items()},
         "round": pa.int64(),
         "time": pa.float64(),
         "arm": pa.string(),
@@ -110,6 +113,45 @@ def _schema(pa: Any, names: tuple[str, ...]) -> Any:
         "id": pa.string(),
     }
     return pa.schema([(name, kinds[name]) for name in names])
+
+
+class ContextColumn(NamedTuple):
+    """A column of the log for a column of the contexts, or for one number of a vector."""
+
+    kind: str  # as pyarrow calls it
+    column: str | None  # None where contexts are vectors
+    place: int | None = None
+
+    def value(self, context: Any) -> Any:
+        """That of a decision with this context; None where it is missing."""
+        found = context if self.column is None else context.get(self.column)
+        if found is None:
+            return None
+        value = found if self.place is None else found[self.place]
+        return float(value) if self.kind == "float64" else value
+
+
+def context_columns(contexts: Any) -> dict[str, ContextColumn]:
+    """The columns of a log for these contexts, given as `Contexts.to_dict` does.
+
+    >>> list(context_columns({"device": ["mobile", "desktop"], "text": {"vector": 2}}))
+    ['context.device', 'context.text.0', 'context.text.1']
+    """
+    if contexts is None:
+        return {}
+    if isinstance(contexts, int):
+        return {f"context.{k}": ContextColumn("float64", None, k) for k in range(contexts)}
+    found = {}
+    for name, given in contexts.items():
+        spec = given["optional"] if isinstance(given, dict) and "optional" in given else given
+        if isinstance(spec, dict) and "vector" in spec:
+            found.update({f"context.{name}.{k}": ContextColumn("float64", name, k) for k in range(spec["vector"])})
+            continue
+        is_text = isinstance(spec, list) and isinstance(spec[0], str)
+        found[f"context.{name}"] = ContextColumn(
+            "string" if is_text else "bool_" if spec == "boolean" else "float64", name
+        )
+    return found
 
 
 class _Sink(io.RawIOBase):
@@ -154,13 +196,15 @@ class JournalLog:
         masked = len(changes) > 0 or not self._masks[0].all() or journal.has_masks()
         left_out = {"segment": view.definition.segments is None, "allowed": not masked}
         every = ("round", "time", "arm", "probability", "reward", "told", "segment", "allowed", "fallback", "id")
-        self.names = tuple(name for name in every if not left_out.get(name, False))
+        self.context_columns = context_columns(view.definition.contexts)
+        self.names = (*(name for name in every if not left_out.get(name, False)), *self.context_columns)
         self._offered = lru_cache(1000)(self._find_offered)
 
     def chunks(self) -> Iterator[Columns]:
-        """Columns, at most `ROWS` rows at a time."""
-        for place in range(0, max(len(self._decided), 1), ROWS):
-            yield self._chunk(place, self._decided[place : place + ROWS])
+        """Columns, at most about `CELLS` values at a time."""
+        rows = max(CELLS // len(self.names), 1)
+        for place in range(0, max(len(self._decided), 1), rows):
+            yield self._chunk(place, self._decided[place : place + rows])
 
     def _chunk(self, place: int, decided: Any) -> Columns:
         columns: Columns = {name: [] for name in self.names}
@@ -200,6 +244,7 @@ class JournalLog:
             ),
             "fallback": bool(details.get("fallback", False)),
             "id": decision_id(self._journal.token, event.seq, event.time),
+            **{name: column.value(details["context"]) for name, column in self.context_columns.items()},
         }
 
     def _reward(self, closing: Event | None, mark: int) -> tuple[float, float]:

@@ -248,6 +248,10 @@ class Journal:
         wanted = sa.select(table.c.seq).where(self._mine, table.c.kind == "decided").order_by(table.c.seq)
         return list(self.connection.execute(wanted).scalars())
 
+    def latest_decisions(self, count: int) -> list[Event]:
+        """The last decisions, the newest first."""
+        return self._events(tables.events.c.kind == "decided", newest_first=True, limit=count)
+
     def has_masks(self) -> bool:
         """Whether a request has said which arms are allowed."""
         table = tables.events

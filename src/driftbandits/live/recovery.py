@@ -186,13 +186,13 @@ def replica_before(journal: Journal, definition: Definition) -> Replica:
     return replica
 
 
-def _undamaged(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Replica, list[list[float]]]:
+def _undamaged(journal: Journal, definition: Definition, problems: list[str]) -> tuple[Replica, list[list[Any]]]:
     """Everything but the policy, from all events that can be read; its decisions since the last restart, with rewards.
 
-    A row is segment, arm, probability, reward and the number of decisions before which that was told.
+    A row is segment, arm, probability, reward, the number of decisions before which that was told, and the context.
     """
     replica = replica_before(journal, definition)
-    rows: dict[int, list[float]] = {}
+    rows: dict[int, list[Any]] = {}
     before: Event | None = None
     for event in journal.events():
         try:
@@ -207,15 +207,24 @@ def _undamaged(journal: Journal, definition: Definition, problems: list[str]) ->
     return replica, list(rows.values())
 
 
-def _take_in(replica: Replica, event: Event, rows: dict[int, list[float]]) -> None:
+def _take_in(replica: Replica, event: Event, rows: dict[int, list[Any]]) -> None:
     if event.kind == "decided":
         if event.arm is None or not 0 <= event.arm < len(replica.entries):
             raise JournalError(f"it decides for arm {event.arm}, which there is not")
-        replica.replay_decisions([event])
         details = event.details
+        if replica.contexts is not None:
+            replica.contexts.read(details.get("context"))
+        replica.replay_decisions([event])
         if not details.get("fallback") and not details.get("guest"):
             place = replica.segment_number(details.get("segment"))
-            rows[event.seq] = [place, event.arm, float(event.probability or 0.0), np.nan, np.nan]
+            rows[event.seq] = [
+                place,
+                event.arm,
+                float(event.probability or 0.0),
+                np.nan,
+                np.nan,
+                details.get("context"),
+            ]
         return
     closed = list(replica.open) if event.kind == "expired" else []
     if event.kind == "restarted":  # the policy is built at the end
@@ -227,22 +236,30 @@ def _take_in(replica: Replica, event: Event, rows: dict[int, list[float]]) -> No
     replica.apply(event)
     missing = replica.definition.missing
     if event.kind == "rewarded" and event.decision in rows:
-        rows[event.decision or 0][3:] = [float(event.reward or 0.0), len(rows)]
+        rows[event.decision or 0][3:5] = [float(event.reward or 0.0), len(rows)]
     for seq in closed:
         if seq not in replica.open and seq in rows and isinstance(missing, (int, float)):
-            rows[seq][3:] = [float(missing), len(rows)]
+            rows[seq][3:5] = [float(missing), len(rows)]
 
 
-def _columns(rows: list[list[float]], replica: Replica) -> dict[str, object]:
+def _columns(rows: list[list[Any]], replica: Replica) -> dict[str, object]:
     """Rows as a log; those of arms that the policy no longer has are left out."""
-    table = np.array(rows)
+    table = np.array([row[:5] for row in rows])
     kept = np.flatnonzero(np.isin(table[:, 1].astype(np.int64), replica.numbers))
     segments, arms, probabilities, rewards, told = table[kept].T
     places = np.array([replica.places[int(arm)] for arm in arms], dtype=np.int64)
     return {
+        **_context_columns([rows[row][5] for row in kept], replica.definition.contexts),
         "arm": places + len(replica.numbers) * segments.astype(np.int64),
         "probability": probabilities,
         "reward": rewards,
         "round": kept,
         "told": np.maximum(told, kept + 1),
     }
+
+
+def _context_columns(contexts: list[Any], spec: Any) -> dict[str, list[Any]]:
+    """Contexts as columns of a log."""
+    if isinstance(spec, int):
+        return {f"context.{k}": [one[k] for one in contexts] for k in range(spec)}
+    return {f"context.{name}": [one.get(name) for one in contexts] for name in spec or ()}

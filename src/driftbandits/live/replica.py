@@ -23,6 +23,7 @@ import numpy as np
 
 from driftbandits._util.seeding import stream
 from driftbandits.arms.arm_set import ArmSet
+from driftbandits.arms.contexts import is_missing
 from driftbandits.errors import HeldRewardsWarning, InputError, UnknownDecisionError
 from driftbandits.live.definition import Definition, Entry, changed, check_fallback, check_patience, number_of
 from driftbandits.live.journal import Event, check_event, dump
@@ -33,6 +34,7 @@ from driftbandits.types import Bools, Floats
 log = logging.getLogger("driftbandits.live")
 NOT_OF_THE_POLICY = -1  # in the place of the policy's id: a fallback or a guest's draw, or a policy before a restart
 MOST_AT_ONCE = 1000  # decisions imposed in one call
+LARGEST_CONTEXT = 65_536  # bytes of a request's context, as JSON
 MOST_OPEN = 1_000_000  # decisions without a reward that are remembered; the oldest is dropped for another
 MOST_EXPIRED = 200_000  # closed decisions whose late rewards are still learned; the oldest is given up for another
 EVENT_SECONDS = 2e-5  # of CPU for reading and checking an event in a replay, beside the policy's own
@@ -43,6 +45,7 @@ class Roster:
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
+        self.contexts = definition.build_contexts()
         self.entries = [Entry(option) for option in definition.arms]
         self.fallback = definition.fallback
         self.policy: Policy | None = None
@@ -96,6 +99,45 @@ class Roster:
         if segment is not None:
             details["segment"] = segment
         return mask, details
+
+    def read_contexts(self, contexts: Any) -> list[Any] | None:
+        """Contexts as they are journaled, in plain values without missing ones; None where requests have none."""
+        known = self.contexts
+        if known is None and contexts is not None:
+            raise InputError("this experiment has no contexts; leave context out, or make another with contexts")
+        if known is None:
+            return None
+        if contexts is None:
+            raise InputError(
+                f"each decision needs its context: pass context for one, or contexts for several in the place of a "
+                f"size; {known!r}"
+            )
+        if len(contexts) == 1:
+            return [self._read_context(contexts[0])]
+        found = []
+        for place, one in enumerate(contexts):
+            try:
+                found.append(self._read_context(one))
+            except InputError as error:
+                raise InputError(f"row {place}: {error}") from None
+        return found
+
+    def _read_context(self, given: Any) -> Any:
+        if self.contexts is not None:
+            self.contexts.read(given)
+        columns = given if isinstance(given, Mapping) else {"": given}
+        plain = {name: value for name, value in columns.items() if not is_missing(value)}
+        try:
+            sizes = {name: len(json.dumps(value, ensure_ascii=False).encode()) for name, value in plain.items()}
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a context must hold numbers, texts, booleans and lists: {error}") from None
+        if sum(sizes.values()) > LARGEST_CONTEXT:
+            name = max(sizes, key=lambda name: sizes[name])
+            what = f"the context column {name!r}" if name else "the context"
+            raise InputError(
+                f"{what} has {sizes[name]:,} bytes as JSON; a context may have {LARGEST_CONTEXT:,}: send less of it"
+            )
+        return plain if isinstance(given, Mapping) else given
 
     def mask_of(self, details: Mapping[str, Any]) -> Bools:
         """Which entries a decision with this payload can be for."""
@@ -235,31 +277,41 @@ class Replica(Roster):
     # --- deciding -----------------------------------------------------------------------------------------------
 
     def decide(
-        self, size: int, allowed: Any, segment: Any, clock: int, key: str | None, *, guest: bool = False
+        self,
+        size: int,
+        allowed: Any,
+        segment: Any,
+        clock: int,
+        key: str | None,
+        *,
+        contexts: Sequence[Any] | None = None,
+        guest: bool = False,
     ) -> list[Event]:
-        """Decide `size` times: by the policy, or by the fallback where that cannot.
+        """Decide `size` times, or once for each context: by the policy, or by the fallback where that cannot.
 
         A guest gets draws from the policy's law that the policy does not hear of: it stays as if there were no guest.
         """
         mask, details = self.read_request(allowed, segment)
+        requests = self.read_contexts(contexts)
         begun = time.thread_time()
         if self.paused:
             drawn = None
         elif guest:
-            drawn = self._draw_apart(size, mask, segment)
+            drawn = self._draw_apart(size, mask, segment, requests)
             details = {**details, "guest": True}
         else:
-            drawn = self._ask(size, mask, details, clock)
+            drawn = self._ask(size, mask, details, requests, clock)
         self.cost += time.thread_time() - begun
+        if drawn is None:
+            details = {**details, "fallback": True}
         made = []
         for place in range(size):
             if drawn is None:
                 arm, probability = self._fall_back(mask)
                 policy_id = NOT_OF_THE_POLICY
-                payload = dump({**details, "fallback": True})
             else:
                 arm, probability, policy_id = drawn[place]
-                payload = dump(details)
+            payload = dump(details if requests is None else {**details, "context": requests[place]})
             event = self.next_event(
                 clock, "decided", arm=arm, probability=probability, key=key if place == 0 else None, payload=payload
             )
@@ -267,33 +319,43 @@ class Replica(Roster):
             made.append(event)
         return made
 
-    def _ask(self, size: int, mask: Bools, details: dict[str, Any], clock: int) -> list[tuple[int, float, int]] | None:
+    def _ask(
+        self, size: int, mask: Bools, details: dict[str, Any], contexts: list[Any] | None, clock: int
+    ) -> list[tuple[int, float, int]] | None:
         policy = self.policy
         if policy is None:
             return None
         allowed = self.policy_mask(mask, details.get("segment"))
         try:
             self.tell_time(clock)
-            if size == 1:
+            if size == 1 and contexts is None:
                 one = policy.ask(allowed=allowed)
                 return [(self.entry_of(one.arm), one.probability, one.id)]
-            several = policy.ask(size=size, allowed=allowed)
+            if contexts is None:
+                several = policy.ask(size=size, allowed=allowed)
+            else:
+                several = policy.ask(allowed=allowed, contexts=contexts)
             return [(self.entry_of(one.arm), one.probability, one.id) for one in several]
         except Exception as error:  # noqa: BLE001  # whatever a policy raises, a decision is due
             self.give_up(error)
             return None
 
-    def _draw_apart(self, size: int, mask: Bools, segment: str | None) -> list[tuple[int, float, int]] | None:
-        """Draws from the present law, by randomness of their own."""
+    def _draw_apart(
+        self, size: int, mask: Bools, segment: str | None, contexts: list[Any] | None
+    ) -> list[tuple[int, float, int]] | None:
+        """Draws from the present laws, by randomness of their own."""
         try:
-            law = self.law(mask, segment)
+            laws = [self.law(mask, segment, context) for context in contexts or [None]]
         except Exception as error:  # noqa: BLE001  # whatever a policy raises, a decision is due
             self.give_up(error)
             return None
-        arms, steps = np.flatnonzero(law), np.cumsum(law[law > 0.0])
         uniforms = stream(self.definition.seed, "guest", self.seq + 1).random(size)
-        found = arms[np.searchsorted(steps[:-1], uniforms * steps[-1], side="right")]
-        return [(arm, float(law[arm]), NOT_OF_THE_POLICY) for arm in found.tolist()]
+        drawn: list[tuple[int, float, int]] = []
+        for law, some in zip(laws, np.split(uniforms, len(laws)), strict=True):
+            arms, steps = np.flatnonzero(law), np.cumsum(law[law > 0.0])
+            found = arms[np.searchsorted(steps[:-1], some * steps[-1], side="right")]
+            drawn += [(arm, float(law[arm]), NOT_OF_THE_POLICY) for arm in found.tolist()]
+        return drawn
 
     def _fall_back(self, mask: Bools) -> tuple[int, float]:
         """The arm named for it, if it may be played, or any that may; each by its true probability."""
@@ -301,14 +363,16 @@ class Replica(Roster):
         uniform = stream(self.definition.seed, "fallback", self.seq + 1).random()
         return choices[min(int(uniform * len(choices)), len(choices) - 1)], 1.0 / len(choices)
 
-    def law(self, mask: Bools, segment: str | None) -> Floats:
-        """With what probability each entry would be decided for now, if these were allowed."""
+    def law(self, mask: Bools, segment: str | None, context: Any = None) -> Floats:
+        """With what probability each entry would be decided for now, if these were allowed; for a request's context."""
         law = np.zeros(len(self.entries))
         if self.policy is None or self.paused:
             choices = self.stand_ins(mask)
             law[choices] = 1.0 / len(choices)
         else:
-            law[self.numbers] = self.of_segment(self.policy.law(self.policy_mask(mask, segment)), segment)
+            law[self.numbers] = self.of_segment(
+                self.policy.law(self.policy_mask(mask, segment), context=context), segment
+            )
         return law
 
     def _note_decision(self, event: Event, policy_id: int, *, guest: bool = False) -> None:
@@ -498,7 +562,9 @@ class Replica(Roster):
         shares = [float(event.probability or 0.0) for event in events]
         self.tell_time(events[0].time)
         one = len(events) == 1  # by far the most: what is not a list is quicker
-        found = self.policy.impose(arms[0] if one else arms, shares[0] if one else shares, allowed)
+        given = arms[0] if one else arms, shares[0] if one else shares, allowed
+        contexts = None if self.contexts is None else [details["context"]] * len(events)
+        found = self.policy.impose(*given, contexts=contexts)
         self.differing += found.differing
         self.cost += time.thread_time() - begun
         for event, policy_id in zip(events, found.decisions.ids.tolist(), strict=True):

@@ -243,15 +243,16 @@ class Handlers:
 
     def _decide(self, request: Request) -> list[dict[str, Any]]:
         values = request.values
-        size = check_size(values["size"], MOST_PER_CALL)
+        contexts = values.get("contexts")
+        size = check_size(values["size"] if contexts is None else len(contexts), MOST_PER_CALL)
         waiting = len(self.replica.open)
         if request.most is not None and waiting + size > request.most:
             raise TooManyOpenError(
                 f"{waiting:,} decisions wait for a reward, and {request.most:,} may: send rewards, forget decisions, "
                 f"or set patience"
             )
-        guest = {"guest": True} if values.get("guest") else {}
-        events = self.replica.decide(size, values["allowed"], values["segment"], self.now(), request.key, **guest)
+        more = {name: values[name] for name in ("contexts", "guest") if values.get(name)}
+        events = self.replica.decide(size, values["allowed"], values["segment"], self.now(), request.key, **more)
         self.journal.add(*events)
         return [
             {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -162,10 +163,11 @@ def words_of_waiting(replica: Replica) -> Iterator[str]:
     """Most rewards wait in the order asked: that is what patience costs."""
     policy, definition = replica.policy, replica.definition
     if policy is not None and policy.held > max(HELD_BEFORE_WARNING, replica.counts.rewards // 2):
+        waits_for_none = f"AutoBandit with missing={definition.reward_range[0]:g} waits for none"
         yield (
             f"{policy.held:,} of {replica.counts.rewards:,} rewards wait for decisions that are open: with patience "
-            f"{definition.policy} learns in the order asked; a shorter one learns sooner, and AutoBandit with "
-            f"missing={definition.reward_range[0]:g} waits for none"
+            f"{definition.policy} learns in the order asked{'' if definition.contexts is None else ' with contexts'}; "
+            f"a shorter one learns sooner{f', and {waits_for_none}' if definition.contexts is None else ''}"
         )
 
 
@@ -187,8 +189,11 @@ def _arms(replica: Replica) -> Iterator[ArmSummary]:
             )
 
 
-def beliefs(replica: Replica, segment: str | None) -> Floats:
-    """Estimate, lower and upper end of its interval, and plays of every entry, (4, entries); NaN where not known."""
+def beliefs(replica: Replica, segment: str | None, context: Any = None) -> Floats:
+    """Estimate, lower and upper end of its interval, and plays of every entry, (4, entries); NaN where not known.
+
+    With a context, estimates are those for it.
+    """
     found = np.full((4, len(replica.entries)), np.nan)
     found[3] = 0
     if replica.policy is not None:
@@ -202,6 +207,8 @@ def beliefs(replica: Replica, segment: str | None) -> Floats:
             nothing if table.high is None else table.high,
             table.plays,
         ]
+        if context is not None:
+            columns[0] = replica.policy.estimate(context=context)
         found[:, replica.numbers] = [replica.of_segment(column, segment) for column in columns]
     return found
 

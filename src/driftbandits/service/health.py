@@ -142,7 +142,7 @@ def _delay_depends(definition: Definition, newest: Recent, patience: float | Non
 
 
 def _learned_then(definition: Definition) -> str:
-    if find_policy(definition.policy).learns_open_decisions:
+    if find_policy(definition.policy).learns_open_decisions and definition.contexts is None:
         return f"with missing={definition.reward_range[0]:g} decisions without a reward then count by their age"
     return "rewards are then learned in the order of the decisions, as late as patience"
 
