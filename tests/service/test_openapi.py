@@ -40,10 +40,10 @@ def operations(served):
 
 
 def test_all_paths_are_described(operations):
-    assert len(operations[1]) == 20
+    assert len(operations[1]) == 21
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(21))
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_no_request_breaks_the_contract(operations, number, mode):
     key, described = operations

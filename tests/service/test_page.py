@@ -155,7 +155,7 @@ def test_everything_has_a_name(page, send, shop):
     assert page.evaluate("[...document.querySelectorAll('table')].every((one) => one.caption.innerText)")
     for chart in ("rewards", "played"):
         assert page.evaluate(f"document.getElementById('{chart}').ariaLabel")
-    assert page.evaluate("[...document.querySelectorAll('section[aria-labelledby]')].length") == 4
+    assert page.evaluate("[...document.querySelectorAll('section[aria-labelledby]:not([hidden])')].length") == 4
 
 
 def said(page, function, *values):
@@ -187,6 +187,10 @@ def test_sentences(page, send, shop):
     moved = {"names": [], "arms": [], "before": [], "after": [], "odds": 0, "time": 7200, "began": 3600, "stream": ""}
     moved["seen"] = [{"name": "red", "before": 0.79, "after": 0.33}, {"name": "blue", "before": 0.42, "after": 0.88}]
     assert ": red fell from 0.79 to 0.33, blue rose from 0.42 to 0.88, by what was" in said(page, "sentence", moved)
+
+    moved["part"] = "35 % of the requests, mostly device = desktop"
+    said_of_part = "What pays for 35 % of the requests, mostly device = desktop, has changed since about"
+    assert said(page, "sentence", moved).startswith(said_of_part)
 
     pace = {"memory": [{"rounds": None, "weight": 1}], "since": 0, "since_round": 0, "suspected": 0.43}
     pace["suspected_since"] = 3600

@@ -142,6 +142,7 @@ def _add_reads(app: FastAPI, described: FastAPI) -> None:
     get(f"{ONE}/summary", handlers.summary, "The experiment at a glance", action="summary")
     get(f"{ONE}/changes", handlers.changes, "Changes found")
     get(f"{ONE}/history", handlers.history, "Beliefs over time", parameters=(points,))
+    get(f"{ONE}/contexts", handlers.contexts, "Expected rewards by columns of the contexts", answer=bodies.ByContext)
     get(f"{ONE}/events", handlers.events, "The journal", answer=bodies.Events, parameters=(after, limit))
     get(f"{ONE}/decisions/{{id}}", handlers.decision, "Audit a decision", errors=(410,), parameters=(_IDENT,))
     get(f"{ONE}/export.parquet", handlers.export, "All decisions as a log", media=parquet)

@@ -25,7 +25,9 @@ from starlette.types import Receive, Scope, Send
 from driftbandits.errors import DriftbanditsError, InputError, JournalError, LiveError, UnknownExperimentError
 from driftbandits.live.decision_audit import audit_in_subprocess
 from driftbandits.live.definition import MOST_ARMS, define
+from driftbandits.live.experiment import plain_contexts
 from driftbandits.live.export import Piece, arm_names, parquet_pieces
+from driftbandits.service import contexts as by_context
 from driftbandits.service import health
 from driftbandits.service import requests as bodies
 from driftbandits.service import summary as summaries
@@ -161,7 +163,7 @@ async def create(call: Call) -> Response:
             raise InputError(f"an experiment has at most {limit:,} {what} here, got {len(given):,}")
     if "/" in wanted.name or wanted.name in (".", ".."):
         raise InputError(f"the name of an experiment is part of paths, so it may have no slash, got {wanted.name!r}")
-    check_depth([wanted.settings, wanted.kernel])
+    check_depth([wanted.settings, wanted.kernel, wanted.contexts])
     await service.in_thread(_make, call, wanted, key)
     with contextlib.suppress(Elsewhere):  # another server was quicker to adopt it
         await service.host.open(wanted.name)
@@ -224,13 +226,20 @@ async def decide(call: Call) -> Response:
     """POST .../decisions."""
     begun, service = time.perf_counter(), call.service
     wanted = parse(bodies.Deciding, call.body)
-    values = {"size": wanted.size, "allowed": wanted.allowed, "segment": wanted.segment}
+    values: dict[str, Any] = {"allowed": wanted.allowed, "segment": wanted.segment}
+    size = wanted.size
+    if wanted.context is None and wanted.contexts is None:
+        values["size"] = size
+    else:
+        given = size if "size" in wanted.model_fields_set else None
+        values["contexts"] = plain_contexts(given, wanted.context, wanted.contexts)
+        size = len(values["contexts"])
     if call.caller.scope == "guest" and wanted.allowed is not None:
         raise Problem(403, "scope", "a key of scope guest decides among all arms; leave out allowed")
-    service.gate.count(call.caller, wanted.size)
+    service.gate.count(call.caller, size)
     made = await call.ask("decide", values, most=service.settings.most_open)
     service.metrics.decide.labels(call.name).observe(time.perf_counter() - begun)
-    service.monitors[call.name].count_decisions(call.caller.key_id, wanted.size)
+    service.monitors[call.name].count_decisions(call.caller.key_id, size)
     return json_response({"decisions": made})
 
 
@@ -372,6 +381,23 @@ async def history(call: Call) -> Response:
     found, progress = await call.service.host.inspect(call.name, summaries.inspect_history)
     seen = await call.service.in_thread(call.service.monitors[call.name].observer.get)
     return json_response(summaries.history(found, progress, seen, points=points))
+
+
+async def contexts(call: Call) -> Response:
+    """GET .../contexts."""
+    host, service = call.service.host, call.service
+    await host.find(call.name)
+    view = service.monitors[call.name].observer.view
+    if view.definition.contexts is None:
+        raise InputError(f"experiment {call.name!r} has no contexts")
+    latest = await service.in_thread(by_context.latest_contexts, view)
+    weights = await host.inspect(call.name, by_context.inspect_columns)
+    parts = by_context.parts_of(view.definition.contexts, latest) if latest and weights is not None else {}
+    slices = [
+        await host.inspect(call.name, partial(by_context.inspect_slice, part=part, latest=latest))
+        for part in by_context.shown(parts, weights or {})
+    ]
+    return json_response({"columns": weights or {}, "slices": [one for one in slices if one is not None]})
 
 
 async def events(call: Call) -> Response:

@@ -20,6 +20,11 @@ B = TypeVar("B", bound=BaseModel)
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Id = Annotated[str, Field(max_length=40)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Context = dict[str, Any] | list[Any] | None
+COLUMNS = (
+    'columns of each request by name: [low, high], "number", "boolean", a list of names, {"cyclic": 24}, '
+    '{"vector": 64} or {"optional": one of these}; or the size of a vector'
+)
 
 
 class Body(BaseModel):
@@ -43,6 +48,7 @@ class Creation(Body):
     policy: str = "AutoBandit"
     settings: dict[str, Any] | None = None
     segments: list[Option | Name] | None = None
+    contexts: Annotated[dict[str, Any] | int | None, Field(description=COLUMNS)] = None
     kernel: dict[str, Any] | None = None
     reward_range: Annotated[list[Finite], Field(min_length=2, max_length=2)] = [0.0, 1.0]
     patience: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -52,11 +58,13 @@ class Creation(Body):
 
 
 class Deciding(Body):
-    """How often to decide, among which arms, for which kind of request."""
+    """How often to decide, among which arms, for which request; `contexts` decides once for each of them."""
 
     size: Annotated[int, Field(ge=1, le=MOST_PER_CALL)] = 1
     allowed: list[str] | None = None
     segment: str | None = None
+    context: Annotated[Context, Field(description="columns by name, or numbers, as the experiment declares")] = None
+    contexts: Annotated[list[Context], Field(min_length=1, max_length=MOST_PER_CALL)] | None = None
 
 
 class OneReward(Body):
@@ -205,6 +213,25 @@ class Restarted(BaseModel):
     restarts: int
 
 
+class Slice(BaseModel):
+    """Expected rewards over a column, "number" or "category": by value, of the best arm and of the leading ones."""
+
+    column: str
+    kind: str
+    values: list[Any]
+    best: list[str]
+    highest: list[float]
+    arms: list[str]
+    estimate: list[list[float]]
+
+
+class ByContext(BaseModel):
+    """How likely each column of the contexts matters, and the slices of those that do."""
+
+    columns: dict[str, float]
+    slices: list[Slice]
+
+
 class Events(BaseModel):
     """Rows of the journal, and what to ask for next."""
 
@@ -297,7 +324,9 @@ def _explained(kind: type[BaseModel], error: ValidationError) -> Problem:
 
 def _is_branch(part: Any) -> bool:
     """Whether a part of a place names a branch of a union rather than a field."""
-    return isinstance(part, str) and (part in ("Option", "float") or part.startswith(("constrained", "literal")))
+    return isinstance(part, str) and (
+        part in ("Option", "float", "int") or part.startswith(("constrained", "literal", "dict[", "list["))
+    )
 
 
 def idempotency_key(request: Request) -> str | None:

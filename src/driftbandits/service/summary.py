@@ -104,6 +104,7 @@ def summary(definition: Definition, found: Inspected, seen: Observed, *, more: S
         "pace": _timed_pace(found, seen),
         "reward_range": list(definition.reward_range),
         "missing": definition.missing,
+        "contexts": definition.contexts,
         "segments": None if definition.segments is None else [segment.name for segment in definition.segments],
     }
 

@@ -132,9 +132,11 @@ function listRow(row) {
 async function showOne() {
   const path = there(root.dataset.name);
   const [summary, changes, history] = await Promise.all([get(path + "/summary"), get(path + "/changes"), get(path + "/history?points=150")]);
+  const requests = summary.contexts ? await get(path + "/contexts") : null;
   showHeading(summary, path, changes.changes);
   showFirst(summary, path);
   showArms(summary, path);
+  showRequests(requests, summary);
   showRewards(summary, history, changes.changes);
   showPlayed(summary, history, changes.changes);
   showChanges(changes.changes, summary);
@@ -187,7 +189,8 @@ function led(leader, summary) {
   const sure = leader.probability === null ? "" : `, and is the best with a probability of ${percent(leader.probability)}`;
   const most = rows.reduce((a, b) => (b.probability > a.probability ? b : a));
   const played = summary.mode !== "running" ? "" : ` ${most.name === leader.arm ? "It" : shortened(most.name)} is played most, in ${percent(most.probability)} of decisions.`;
-  return `${shortened(leader.arm)} ${lasts}: it is ${gives}${sure}.${played}`;
+  const over = summary.contexts ? " on average over the latest requests" : "";
+  return `${shortened(leader.arm)} ${lasts}${over}: it is ${gives}${sure}.${played}`;
 }
 
 function ledBySegment(summary) {
@@ -211,8 +214,22 @@ function showFirst(summary, path) {
   box.hidden = closed(summary) > 0;
   if (box.hidden || box.childElementCount) return;
   const json = "-H 'Content-Type: application/json'";
-  const lines = [`curl ${location.origin}${path}/decisions ${json} -d '{}'`, `curl ${location.origin}${path}/rewards ${json} -d '{"id": "the id that came back", "reward": ${summary.reward_range[1]}}'`];
+  const asked = summary.contexts ? JSON.stringify({ context: exampleOf(summary.contexts) }) : "{}";
+  const lines = [`curl ${location.origin}${path}/decisions ${json} -d '${asked.replaceAll("'", "'\\''")}'`, `curl ${location.origin}${path}/rewards ${json} -d '{"id": "the id that came back", "reward": ${summary.reward_range[1]}}'`];
   fill(box, make("h2", "No rewards yet: here is how to send one"), make("p", "Ask for a decision, play its arm, and send what it brought:"), make("pre", lines.join("\n")), make("p", "With keys, add -H 'Authorization: Bearer KEY'."));
+}
+
+// A context as the experiment declares it, for the first request.
+function exampleOf(contexts) {
+  if (typeof contexts === "number") return Array(Math.min(contexts, 8)).fill(0);
+  const columns = Object.entries(contexts).filter(([, spec]) => spec.optional === undefined);
+  return Object.fromEntries(columns.map(([name, spec]) => [name, valueOf(spec)]));
+}
+
+function valueOf(spec) {
+  if (Array.isArray(spec)) return typeof spec[0] === "string" ? spec[0] : (spec[0] + spec[1]) / 2;
+  if (spec === "boolean") return true;
+  return spec.vector === undefined ? 0 : Array(Math.min(spec.vector, 8)).fill(0);
 }
 
 function showArms(summary, path) {
@@ -345,6 +362,57 @@ function noRewards(summary) {
   return `${count(summary.rewards)} rewards have come. What decisions brought is shown once each has its reward or has waited for it` + (summary.patience === null ? "." : ` (${duration(summary.patience)}).`);
 }
 
+// --- contexts ------------------------------------------------------------------------------------------------------
+
+function showRequests(requests, summary) {
+  const section = by("requests");
+  section.hidden = requests === null;
+  if (section.hidden) return;
+  if (!closed(summary)) return say(by("request-note"), "Nothing is known yet: no reward has come.");
+  const matter = Object.entries(requests.columns).filter(([, weight]) => weight >= 0.5);
+  const names = matter.sort((a, b) => b[1] - a[1]).map(([name, weight]) => `${shortened(name, 40)} (${percent(weight)} sure)`);
+  const some = names.length > 6 ? [...names.slice(0, 6), `${names.length - 6} more`] : names;
+  const depends = some.length ? `Rewards depend on ${some.join(", ")}.` : "As far as can be told, rewards do not depend on the context.";
+  const shown = requests.slices.length ? " Below, what the arms are expected to give by column, the others being as in the latest requests." : "";
+  say(by("request-note"), (Object.keys(requests.columns).length ? depends : "The policy does not say which columns matter.") + shown);
+  const box = by("slices");
+  const columns = requests.slices.map((slice) => slice.column).join("\n");
+  if (box.dataset.columns !== columns) {
+    box.dataset.columns = columns;
+    fill(box, ...requests.slices.map(emptySlice));
+  }
+  requests.slices.forEach((slice, k) => (slice.kind === "number" ? drawCurve(slice, k) : fillCategories(slice, box.children[k])));
+}
+
+function emptySlice(slice, k) {
+  const box = fill(make("div"), make("h3", shortened(slice.column)));
+  if (slice.kind === "number") {
+    box.append(make("div", null, "chart small"));
+    box.lastChild.id = `slice-${k}`;
+  } else box.append(table(`The arm with the highest expected reward, by ${slice.column}`, [[slice.column, ""], ["best", ""], ["expected reward", "number"]]));
+  return box;
+}
+
+const valued = (value) => (value === null ? "missing" : value === true ? "yes" : value === false ? "no" : String(value));
+
+function fillCategories(slice, box) {
+  const lines = slice.values.map((value, k) => {
+    const line = make("tr");
+    line.append(named(valued(value), "name"), make("td", shortened(slice.best[k]), "arm"), make("td", number(slice.highest[k]), "number"));
+    return line;
+  });
+  renew(box.querySelector("tbody"), ...lines);
+}
+
+function drawCurve(slice, k) {
+  const safe = (name) => shortened(name, 24).replace(/</g, "‹").replace(/>/g, "›");
+  const traces = slice.arms.map((arm, place) => ({ x: slice.values, y: slice.estimate[place], mode: "lines", line: { color: COLOURS[place], width: 2 }, name: safe(arm), hovertemplate: "%{y:.4g}" }));
+  const axis = { gridcolor: "#eef1f4", tickformat: "~g", automargin: true };
+  const last = slice.best.length - 1;
+  const words = `Expected rewards over ${shortened(slice.column)}: ${shortened(slice.best[0])} is best at ${number(slice.values[0])}, ${shortened(slice.best[last])} at ${number(slice.values[last])}`;
+  draw(`slice-${k}`, words, traces, layout(undefined, [], { xaxis: axis, yaxis: axis, showlegend: true, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 } }));
+}
+
 function showRewards(summary, history, changes) {
   const note = by("reward-note");
   if (!history.rewards.length) {
@@ -399,7 +467,8 @@ function sentence(change) {
   const more = rows.length > 3 ? ` and ${rows.length - 3} more` : "";
   const what = moves.length ? `: ${moves.join(", ")}${more}` + (given.length ? "" : ", by what was expected before and after") : "";
   const odds = change.odds > 0 ? `, at odds of ${wordy(change.odds)} to one` : "";
-  return `What pays has changed since about ${when(change.began)}${what}. It was found ${duration(change.time - change.began)} later${odds}.`;
+  const part = change.part ? ` for ${shortened(change.part, 120)},` : "";
+  return `What pays${part} has changed since about ${when(change.began)}${what}. It was found ${duration(change.time - change.began)} later${odds}.`;
 }
 
 function showChanges(changes, summary) {
