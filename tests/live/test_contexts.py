@@ -5,12 +5,14 @@ import json
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
 import driftbandits as db
 from driftbandits import live
 from driftbandits.errors import InputError, KeyReusedError
 from driftbandits.live.definition import Definition, define
 from driftbandits.live.replica import LARGEST_CONTEXT
+from driftbandits.logs import Log
 from tests.live.replicas import replica_of, require_same, snapshot_now
 
 ARMS = ["small", "medium", "large"]
@@ -267,3 +269,33 @@ def test_a_definition_reads_plain_values_and_refuses_what_does_not_fit():
     ]:
         with pytest.raises(InputError, match=words):
             define(**{"arms": ARMS, "contexts": spec, **fields})
+
+
+def test_a_policy_learns_from_the_log(router, tmp_path):
+    play(router, np.random.default_rng(9), 80)
+    router.export(tmp_path / "log.parquet")
+    replica = replica_of(router)
+    pupil = replica.definition.build_policy(replica.policy.arms)
+    pupil.learn(Log.read(tmp_path / "log.parquet", contexts=CONTEXTS))
+    np.testing.assert_array_equal(pupil.estimate(context=REQUEST), replica.policy.estimate(context=REQUEST))
+
+
+@pytest.mark.parametrize("contexts", [CONTEXTS, 2], ids=["columns", "vectors"])
+@pytest.mark.parametrize("damage", ["{}", '{"context":{"length":"x"}}', "{"])
+def test_a_damaged_event_is_left_out_and_the_rest_learned(url, clock, contexts, damage):
+    rng = np.random.default_rng(8)
+    with live.open(url, clock=clock) as database:
+        router = database.create("models", arms=ARMS, contexts=contexts, seed=4)
+        for _ in range(30):
+            context = request(rng) if contexts is CONTEXTS else rng.random(2)
+            router.reward(router.decide(context=context), 0.5)
+        router.close()
+        with router.view.engine.begin() as connection:
+            connection.execute(sa.text("DELETE FROM snapshots"))
+            connection.execute(sa.text("UPDATE events SET payload = :damage WHERE seq = 20"), {"damage": damage})
+        again = database.experiment("models")
+        summary = again.summary()
+        assert (summary.brought_back, summary.mode) == ("learned anew from the journal", "running")
+        assert replica_of(again).policy.rounds == 29
+        assert any("event 20 is left out" in sentence for sentence in summary.health)
+        assert not again.decide(context=context).fallback
