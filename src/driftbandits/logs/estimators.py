@@ -253,7 +253,7 @@ def terms_of(
     if shares.own or predictions is None:
         values = weights * log.reward
         return Terms(values, values, weights)
-    table, place = _by_place(log, predictions)
+    table, place = by_place(log, predictions)
     own, expected = table[place, log.arm], shares.mean_of(table, place)
     if requests is not None:
         own, expected = own + requests.of(log.arm), expected + requests.mean_of(shares)
@@ -263,11 +263,11 @@ def terms_of(
 
 def residuals(log: Log, predictions: Floats) -> Floats:
     """What rewards differ from the predictions of every bin, shape (n,)."""
-    table, place = _by_place(log, predictions)
+    table, place = by_place(log, predictions)
     return np.asarray(log.reward - table[place, log.arm])
 
 
-def _by_place(log: Log, predictions: Floats) -> tuple[Floats, Ints]:
+def by_place(log: Log, predictions: Floats) -> tuple[Floats, Ints]:
     """Predictions with a row per bin and segment, and the row of each entry of the log."""
     bins = np.arange(len(log)) * len(predictions) // len(log)  # as `bin_rewards` has them
     table = predictions.reshape(-1, len(log.names))

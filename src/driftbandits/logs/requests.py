@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -114,17 +115,24 @@ class RequestModel:
 
     def mean_of(self, shares: Shares) -> Floats:
         """For the arms of a target, shape (n,)."""
-        ends = np.searchsorted(self.block, np.arange(len(self.slopes) + 1))
-        found = np.empty(len(self.codes))
-        for number, slopes in enumerate(self.slopes):
-            rows = slice(ends[number], ends[number + 1])
-            table = self.codes[rows] @ slopes.T
-            found[rows] = shares.take(rows).mean_of(table, np.arange(len(table)))
-        return found
+        tables = ((rows, self.table(rows)) for rows in self.rows())
+        return np.concatenate([shares.take(rows).mean_of(table, np.arange(len(table))) for rows, table in tables])
+
+    def rows(self) -> list[slice]:
+        """Those of every block."""
+        ends = np.searchsorted(self.block, np.arange(len(self.slopes) + 1)).tolist()
+        return [slice(*pair) for pair in pairwise(ends)]
+
+    def table(self, rows: slice) -> Floats:
+        """For all arms in the rows of one block, shape (rows, N)."""
+        return np.asarray(self.codes[rows] @ self.slopes[self.block[rows.start]].T)
 
 
-def regress(log: Log, contexts: Contexts, left: Floats) -> RequestModel:
-    """Regressions of what is left of the rewards, (n,), in a log all of whose rewards are known."""
+def regress(log: Log, contexts: Contexts, left: Floats, *, keep: float = 1.0) -> RequestModel:
+    """Regressions of what is left of the rewards, (n,), in a log all of whose rewards are known.
+
+    From block to block `keep` is left of the weight of a row.
+    """
     codes = contexts.read_many(log.requests)
     size = max(_LEAST_BLOCK, -(-len(log) // _MOST_BLOCKS))
     block = np.arange(len(log)) // size
@@ -134,14 +142,15 @@ def regress(log: Log, contexts: Contexts, left: Floats) -> RequestModel:
     cure = "use 'ips', or declare fewer columns as contexts"
     held = FLOAT_BYTES * arms * width * (width + blocks)
     check_memory(held, f"regressions of {arms:,} arms on {width:,} numbers", cure=cure)
-    matrices, vectors = np.tile(RIDGE * np.eye(width), (arms, 1, 1)), np.zeros((arms, width))
+    matrices, vectors = np.zeros((arms, width, width)), np.zeros((arms, width))
     slopes = np.zeros((blocks, arms, width))
     for number in range(1, blocks):
         rows = slice((number - 1) * size, number * size)
         slopes[number] = slopes[number - 1]
+        matrices, vectors = keep * matrices, keep * vectors
         for arm in np.unique(log.arm[rows]).tolist():
             own = codes[rows][log.arm[rows] == arm]
             matrices[arm] += own.T @ own
             vectors[arm] += own.T @ left[rows][log.arm[rows] == arm]
-            slopes[number, arm] = np.linalg.solve(matrices[arm], vectors[arm])
+            slopes[number, arm] = np.linalg.solve(matrices[arm] + RIDGE * np.eye(width), vectors[arm])
     return RequestModel(codes, block, slopes)
