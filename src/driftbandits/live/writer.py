@@ -183,8 +183,12 @@ class Writer:
         if wrong is not None and self._handlers is None:
             self._refuse(inspections, wrong)
             return
-        for request in inspections:
-            self._inspect(request)
+        if not inspections or self._catches_up():
+            for request in inspections:
+                self._inspect(request)
+        else:
+            with self._wake:
+                self._waiting.extendleft(reversed(inspections))
         self._after()
 
     def _write(self, requests: list[Request]) -> Exception | None:
@@ -262,6 +266,15 @@ class Writer:
         else:
             request.future.set_exception(wrong)
 
+    def _catches_up(self) -> bool:
+        """Let the policy do what it has put off, before its state is read; False once a request for more waits."""
+        catch_up = None if self._handlers is None else getattr(self._handlers.replica.policy, "catch_up", None)
+        while catch_up is not None and catch_up():
+            with self._wake:
+                if any(request.kind != "inspect" for request in self._waiting):
+                    return False
+        return True
+
     def _inspect(self, request: Request) -> None:
         """Run a read-only function on a state that is on disk."""
         try:
@@ -310,7 +323,7 @@ class Writer:
             self._recover()
             return
         due = max(SECONDS, self._snapshot_seconds * (1.0 / SNAPSHOT_SHARE - 1.0))
-        if replica.cost > due and (self._snapshot is None or self._snapshot.done()):
+        if replica.cost > due and (self._snapshot is None or self._snapshot.done()) and self._catches_up():
             try:
                 with self._room.lent():
                     self.snapshot(replica)

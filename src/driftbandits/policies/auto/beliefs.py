@@ -544,6 +544,12 @@ class Beliefs:
                 self._settle_row(row)
             self._due, self.gathered = None, 0
 
+    def settle_next(self) -> bool:
+        """Multiply out what is due of one row; whether more is due."""
+        if self._due:
+            self._settle_row(min(self._due))
+        return bool(self._due)
+
     def _settle_row(self, row: int) -> None:
         if self._due is None or row not in self._due:
             return

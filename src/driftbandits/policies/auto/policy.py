@@ -322,6 +322,21 @@ class AutoBandit(Learning):
         return [self._samples.mean(weights, arms), *around(*moments(self._beliefs, weights, arms))]
 
     @guarded
+    def catch_up(self) -> bool:
+        """Do a part of the work that the last reward has left, in a few milliseconds; no decision depends on it.
+
+        Returns
+        -------
+        bool
+            Whether more is left. What is left is done when it is needed.
+
+        >>> from driftbandits import ArmSet, AutoBandit
+        >>> AutoBandit(ArmSet([[0.0], [1.0]]), seed=0).catch_up()
+        False
+        """
+        return self._beliefs.settle_next() if self._phase_length else False
+
+    @guarded
     def explain(self) -> Explanation:
         """The current beliefs in a few lines: print them, or read the fields.
 
