@@ -191,7 +191,7 @@ def test_regressions_use_earlier_rows_alone():
     """Against a ridge regression of its own for each arm of one block."""
     log, _, _ = requests_logged(0)
     left = log.reward - 0.5
-    model = regress(log, log.contexts, left)
+    model = regress(log, log.contexts.scaled, left)
     size = int(np.count_nonzero(model.block == 0))
     assert not model.slopes[0].any()
     number, arm = 7, 2

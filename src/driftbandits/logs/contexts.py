@@ -71,7 +71,7 @@ def context_gain(log: Log) -> ContextGain | None:
         return ContextGain(*nothing, f"this log cannot tell, {LEAST_ROWS} rows with a reward are needed")
     predicted = predict(bin_rewards(log, most=_BINS)).mean
     left = residuals(log, predicted)
-    model = _best_so_far([regress(log, log.contexts, left, keep=keep) for keep in KEPT], log.arm, left)
+    model = _best_so_far([regress(log, log.contexts.scaled, left, keep=keep) for keep in KEPT], log.arm, left)
     table, place = by_place(log, predicted)
     played, first = np.unique(log.arm, return_index=True)
     since = np.full(len(log.names), size)  # row of an arm's first play

@@ -294,7 +294,7 @@ class _Valuing:
         self.fit = estimators.predict(estimators.bin_rewards(self.log)) if fitted else None
         self.requests = None
         if self.fit is not None and estimator == "dr" and self.log.contexts is not None:
-            self.requests = regress(self.log, self.log.contexts, estimators.residuals(self.log, self.fit.mean))
+            self.requests = regress(self.log, self.log.contexts.scaled, estimators.residuals(self.log, self.fit.mean))
         self.terms = self._terms()
         self.missing = np.max([unsupported(self.log, own) for own in self._targets()], axis=0)
         self._doubt()

@@ -200,6 +200,13 @@ class Log:
         """The context of every row, as policies with these `contexts` take it; empty where there are none."""
         return [] if self.contexts is None else requests_of(self.contexts, self._context_columns())
 
+    @functools.cached_property
+    def codes(self) -> Floats:
+        """The codes of every row's context, shape (n, width); there are none without `contexts`."""
+        if self.contexts is None:
+            return np.empty((len(self), 0))
+        return self.contexts.read_many(requests_of(self.contexts, self._context_columns()))
+
     def _context_columns(self) -> dict[str, npt.NDArray[Any]]:
         return {f"{CONTEXT}{name}": column for name, column in self.context.items()}
 

@@ -55,8 +55,7 @@ def read_log(
     try:
         log = _from_table(table, arms, given, limits, merge_names=preparation.merge_names)
         log = dataclasses.replace(log, notes=(*notes, *log.notes), contexts=declared or infer_contexts(log.context))
-        if log.contexts is not None:
-            log.contexts.read_many(log.requests)  # refused here if anything is none of its column
+        _ = log.codes  # refused here if anything is none of its column
         return log
     except InputError as error:
         raise InputError(f"{where}{error}") from None

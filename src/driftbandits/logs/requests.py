@@ -128,15 +128,14 @@ class RequestModel:
         return np.asarray(self.codes[rows] @ self.slopes[self.block[rows.start]].T)
 
 
-def regress(log: Log, contexts: Contexts, left: Floats, *, keep: float = 1.0) -> RequestModel:
+def regress(log: Log, scaled: npt.NDArray[np.bool_], left: Floats, *, keep: float = 1.0) -> RequestModel:
     """Regressions of what is left of the rewards, (n,), in a log all of whose rewards are known.
 
-    From block to block `keep` is left of the weight of a row.
+    `scaled` says which codes have a scale by themselves. From block to block `keep` is left of the weight of a row.
     """
-    codes = contexts.read_many(log.requests)
     size = max(_LEAST_BLOCK, -(-len(log) // _MOST_BLOCKS))
     block = np.arange(len(log)) // size
-    codes = standardised(codes, *scale_of(codes[:size], contexts.scaled))
+    codes = standardised(log.codes, *scale_of(log.codes[:size], scaled))
     codes = np.column_stack([np.ones(len(log)), codes])
     arms, width, blocks = len(log.names), codes.shape[1], int(block[-1]) + 1
     cure = "use 'ips', or declare fewer columns as contexts"
