@@ -35,7 +35,9 @@ def test_a_saved_state_loads_whole_and_goes_on_as_it_did(folder, name):
 
 
 def _known_to(read, state):
-    """The state without names that the file does not have."""
+    """The state without names that the file does not have, in lists of them too."""
+    if isinstance(read, list | tuple) and isinstance(state, list | tuple) and len(read) == len(state):
+        return [_known_to(one, now) for one, now in zip(read, state, strict=True)]
     if not isinstance(read, dict):
         return state
     return {name: _known_to(read[name], value) for name, value in state.items() if name in read}
