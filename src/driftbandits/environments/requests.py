@@ -19,8 +19,8 @@ from driftbandits.environments.truth import Piece
 from driftbandits.errors import InputError
 from driftbandits.types import Bools, Floats
 
-Kind = Literal["stationary", "switch", "drift", "part", "mix", "rhythm"]
-KINDS: tuple[Kind, ...] = ("stationary", "switch", "drift", "part", "mix", "rhythm")
+Kind = Literal["stationary", "switch", "drift", "part", "mix", "rhythm", "useless"]
+KINDS: tuple[Kind, ...] = ("stationary", "switch", "drift", "part", "mix", "rhythm", "useless")
 PART_ABOVE = 0.8416  # of the first number of a request: a fifth of them
 DAY = 24
 ROUNDS_PER_HOUR = 20
@@ -46,7 +46,8 @@ class Requests(SphereWorld):
     kind : "stationary"; "switch": all functions are drawn anew in the middle; "drift": they turn into others and back;
         "part": in the middle they are drawn anew for the fifth of the requests with the largest first number alone;
         "mix": the functions stay, and the mean of the first number moves from -1.5 to 1.5; "rhythm": the first of the
-        two is the hour of a day of 480 rounds, so that rewards change with it, but for nobody who knows it
+        two is the hour of a day of 480 rounds, so that rewards change with it, but for nobody who knows it;
+        "useless": as "switch", but what an arm earns does not depend on the request
     columns : numbers of each request, normal; all but the first two are noise
     clicks : whether rewards are 0 or 1, at rates about 5 %, in the place of numbers in [-1, 1]
     seed : of functions and requests; None draws one
@@ -176,7 +177,10 @@ class Requests(SphereWorld):
     def _of(self, numbers: Floats, rounds: Any) -> Floats:
         """Mean rewards for requests whose deciding numbers are these, in these rounds."""
         first = self._waves[0].at(numbers)
-        if self._kind in ("switch", "part"):
+        if self._kind == "useless":
+            numbers = np.zeros_like(numbers)
+            first = self._waves[0].at(numbers)
+        if self._kind in ("switch", "part", "useless"):
             moved: Bools = rounds >= self._horizon // 2
             if self._kind == "part":
                 moved = moved & (numbers[:, 0] > PART_ABOVE)

@@ -46,6 +46,7 @@ from driftbandits.state.declared import Declared, Value, count, listed, number
 from driftbandits.types import Floats, Ints
 
 _LARGE = 1e30  # beyond the squares of all scores: rewards of at most 1e6 over deviations of at least 1e-3
+FEW_DIRECTIONS = 8
 _LEAST_PIVOT = 1e-13  # of a direction's square, below which others say the same
 
 
@@ -124,8 +125,11 @@ def _directions(beliefs: Beliefs, arms: Ints, reads: Floats) -> _Directions:
     u = len(distinct)
     basis = np.empty((len(kind), 2 * u, mean.shape[1]))
     for place, arm in enumerate(distinct):
-        basis[:, place] = beliefs.column(arm)
+        if rows is None or u <= FEW_DIRECTIONS:
+            basis[:, place] = beliefs.column(arm)
         basis[:, u + place] = beliefs.priors.prior[kind, arm] if rows is None else rows.one(kind, arm)
+    if rows is not None and u > FEW_DIRECTIONS:  # in one product of matrices, which is faster
+        basis[:, :u] = beliefs.columns(basis[:, u:])
     if rows is None:
         return _Directions(places, reads, basis, basis[:, :, distinct], reads * mean[:, arms])
     reading = basis[:, u:].swapaxes(1, 2)  # their prior is the identity

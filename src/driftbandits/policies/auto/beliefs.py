@@ -240,6 +240,19 @@ class Beliefs:
         column -= self.fade[:n, None] * explained
         return np.asarray(column)
 
+    def columns(self, reads: Floats) -> Floats:
+        """`column` for several arms that are linear in features, read by (n, u, R), of the same shape."""
+        self.settle()
+        n, k = self.count, self.gathered
+        columns: Floats = self.breadth[:n, None, None] * reads
+        columns[:, :, -1] += self.level[:n, None] * reads[:, :, -1]
+        explained = np.matmul(reads, self.learned[:n])
+        if k:
+            recent = self.recent[:n, :k]
+            explained += np.matmul(np.matmul(reads, recent.swapaxes(1, 2)), recent)
+        columns -= self.fade[:n, None, None] * explained
+        return columns
+
     @property
     def scatter(self) -> Floats:
         """Variance of rewards about what their arms last to give, moods and noise together, (n,)."""

@@ -31,14 +31,14 @@ from driftbandits.errors import InputError
 from driftbandits.policies.algorithm import freeze
 from driftbandits.policies.arm_migration import ArmsChange
 from driftbandits.policies.auto.batching import RewardBatch, observe_all
-from driftbandits.policies.auto.beliefs import LARGEST_BELIEF, Beliefs, moments
+from driftbandits.policies.auto.beliefs import Beliefs, Forecast, moments
 from driftbandits.policies.auto.change_part import Part, Told, find_part
 from driftbandits.policies.auto.change_report import ChangeReport, RegimeChange
 from driftbandits.policies.auto.doubts import Doubts
 from driftbandits.policies.auto.echoes import MODELS, WHITE, Before, Memory
 from driftbandits.policies.auto.explanation import Explanation, explain
 from driftbandits.policies.auto.exposures import Exposures
-from driftbandits.policies.auto.learning import BIRTH_DEVIATIONS, FAR_TOO_SMALL, LOCAL_BIRTH_DEVIATIONS
+from driftbandits.policies.auto.learning import BIRTH_DEVIATIONS, FAR_TOO_SMALL, LOCAL_BIRTH_DEVIATIONS, Outlook
 from driftbandits.policies.auto.mixture import LARGEST_SQUARE, Mixture
 from driftbandits.policies.auto.policy import SAMPLES_PER_HYPOTHESIS, AutoBandit
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
@@ -364,11 +364,32 @@ class ContextualAutoBandit(AutoBandit):
         if noise > FAR_TOO_SMALL * self._beliefs.first_noise:
             self._learn_all_anew(noise, self._remembered.since(0))
 
-    def _surprises(self, arm: int, reward: float, before: Before) -> tuple[bool, bool]:
-        mean, variance, noise = self._beliefs.predicts(self._mixture.leader(), arm, before)
-        self._remembered.note(reward - mean, variance + noise)
-        deviations = abs(reward - mean) / math.sqrt(variance + noise)
-        return deviations > BIRTH_DEVIATIONS, deviations > LOCAL_BIRTH_DEVIATIONS
+    def _outlook(self, row: Row) -> Outlook:
+        """Mean rewards over the latest requests, but those of the played and of the best arm for this request."""
+        means = self._samples.mean(self._mixture.weights())
+        best = row.tag - 1 if row.tag else first_largest(means)
+        expected = self._expected().copy()
+        expected[[row.arm, best]] = means[[row.arm, best]]
+        return Outlook(row.arm, best, expected)
+
+    def _forecast(self, row: Row, reward: float, before: Before) -> Forecast:
+        """As in `Learning`; what the leader expects is read from the forecast, which is made anew only after births."""
+        beliefs, leader = self._beliefs, self._mixture.leader()
+        forecast = beliefs.forecast(row.arm, before)
+        residual = reward - forecast.mean.item(leader)
+        variance = forecast.variance.item(leader) + beliefs.noise.item(leader)
+        self._remembered.note(residual, variance)
+        deviations = abs(residual) / math.sqrt(variance)
+        if deviations > BIRTH_DEVIATIONS:
+            self._renewal_due = False
+            self._mixture.renew(row.id)
+            if deviations > LOCAL_BIRTH_DEVIATIONS and self._had_reward(row.arm):
+                self._mixture.suspect(row.arm, self._probing.chance(row.arm, self._clock), row.id)
+        elif self._renewal_due:
+            self._renew(row.id)
+        else:
+            return forecast
+        return beliefs.forecast(row.arm, before)
 
     def _find_change(self) -> None:
         if not self._ready:
@@ -417,7 +438,10 @@ class ContextualAutoBandit(AutoBandit):
             return
         recent = anew & (np.arange(len(arms)) >= len(arms) - REWARDS_CHECKED)
         epochs = (told.ids[some] >= began).astype(np.int64) + recent
-        best = choose(requests, arms, rewards, self.contexts, epochs=epochs, everything=False)
+        now = self._models[0] if self._ready else None
+        best = choose(requests, arms, rewards, self.contexts, epochs=epochs, everything=False, now=now)
+        if best is now:
+            return
         nothing = (math.inf,) * len(self.contexts.parts)
         models = [best] if best.chosen else []
         if len(best.chosen) < len(self.contexts.parts):
@@ -597,6 +621,4 @@ class ContextualAutoBandit(AutoBandit):
         self._remembered = Remembered(width)
         self._remembered.load(requests.reader("remembered"), rounds=self.rounds, arms=len(self.arms))
         super()._import(state)
-        averages = requests.array("averages", np.float64, (sum(len(a) for a in self._rows.averages),))
-        states.check(bool((np.abs(averages) <= LARGEST_BELIEF).all()), "averages")
-        self._rows.load(averages, requests.number("seen"))
+        self._rows.load(requests)

@@ -215,11 +215,19 @@ _ALL = ("noise", "arms", "requests", "joint")
 
 
 def choose(
-    requests: Floats, arms: Ints, rewards: Floats, contexts: Contexts, *, epochs: Ints | None = None, everything: bool
+    requests: Floats,
+    arms: Ints,
+    rewards: Floats,
+    contexts: Contexts,
+    *,
+    everything: bool,
+    epochs: Ints | None = None,
+    now: Smoothness | None = None,
 ) -> Smoothness:
     """The parts that matter for these rewards, (n,), of arms for requests with standardised codes (n, width).
 
     Every epoch has reward functions of its own. `everything` takes all parts, nearly linear, and seeks the sizes alone.
+    `now` is kept, the same object, unless another is clearly better.
     """
     places = places_of(contexts.parts, contexts.width)
     search = _Search(requests, arms, rewards, np.zeros_like(arms) if epochs is None else epochs, places)
@@ -251,7 +259,15 @@ def choose(
                     value, candidate = search.fit(_with(best, part, scale), ("joint", "requests"))
                     if value > evidence + 1e-9:
                         evidence, best = value, candidate
+    if now is not None and _fits(search, now) > evidence - LEAST_GAIN:
+        return now
     return best
+
+
+def _fits(search: _Search, now: Smoothness) -> float:
+    """Evidence for sizes near those of now."""
+    evidence, fitted = search.fit(now, _ALL)
+    return evidence if fitted.is_near(now) else -math.inf
 
 
 def lacks_a_part(requests: Floats, arms: Ints, rewards: Floats, contexts: Contexts, now: Smoothness) -> bool:

@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from driftbandits import state as states
 from driftbandits.arms import ArmSet
 from driftbandits.errors import InputError
+from driftbandits.policies.auto.beliefs import LARGEST_BELIEF
 from driftbandits.policies.auto.hypotheses import LEVEL_VARIANCE, Priors, Readings, Representatives
 from driftbandits.policies.auto.relevance import RequestFeatures, Smoothness
 from driftbandits.policies.length_scales import candidates
@@ -29,6 +31,7 @@ from driftbandits.types import Floats, Ints
 MOST_ARM_KERNELS = 2  # beside independent arms
 LEAST_REQUEST_FEATURES = 3
 REQUESTS_AVERAGED = 256.0
+REQUESTS_TO_REFRESH = 16
 _HELD = 0.97  # share of the variance of arms that their features must hold
 
 
@@ -41,8 +44,10 @@ class RequestReadings(Readings):
         super().__init__([np.zeros((len(arms[0]), 1))] * len(arms), np.ones(len(arms)), LEVEL_VARIANCE, width)
         self._arms, self._requests, self._models = arms, requests, models
         self._sizes = [features.size for features in requests]
-        self.averages = [np.zeros(size) for size in self._sizes]
-        self._seen = 0.0
+        self.averages = [np.zeros(size) for size in self._sizes]  # of the latest requests, up to the last refresh
+        self._since = [np.zeros(size) for size in self._sizes]  # sums over those seen after it
+        self._seen, self._waiting = 0.0, 0
+        self._average_rows: dict[int, Floats] = {}
         self._all = np.arange(len(arms[0]))
         self._entered: tuple[Ints, Floats | None] = (self._all, None)
         self._psi: dict[int, Floats] = {}
@@ -70,15 +75,23 @@ class RequestReadings(Readings):
         self._forget()
 
     def see(self) -> None:
-        """Let the request entered count in the average of the latest."""
-        self._seen = min(self._seen + 1.0, REQUESTS_AVERAGED)
-        for number, average in enumerate(self.averages):
-            average += (self._of_requests(number)[0] - average) / self._seen
+        """Let the request entered count in the average of the latest, which is refreshed every few requests."""
+        for number, since in enumerate(self._since):
+            since += self._of_requests(number)[0]
+        self._waiting += 1
+        if self._waiting >= REQUESTS_TO_REFRESH or self._seen < REQUESTS_TO_REFRESH:
+            self._seen = min(self._seen + self._waiting, REQUESTS_AVERAGED)
+            for average, since in zip(self.averages, self._since, strict=True):
+                average += (since - self._waiting * average) / self._seen
+                since[:] = 0.0
+            self._waiting = 0
+            self._average_rows.clear()
 
     def see_all(self, requests: Floats) -> None:
         """Let the average be that of these requests, (n, width)."""
         self.averages = [features(requests).mean(axis=0) for features in self._requests]
         self._seen = min(float(len(requests)), REQUESTS_AVERAGED)
+        self._average_rows.clear()
 
     def _of_requests(self, kernel: int) -> Floats:
         number = kernel % len(self._requests)
@@ -89,7 +102,8 @@ class RequestReadings(Readings):
 
     def features_of(self, kernel: int) -> Floats:
         """Features of the pairs under a kernel, without the level, (M, w)."""
-        if kernel not in self._made:
+        made = self._average_rows if self._entered[1] is None else self._made
+        if kernel not in made:
             model, phi = self._models[kernel], self._arms[kernel][self._entered[0]]
             psi = self._of_requests(kernel)
             parts = [math.sqrt(model.arms) * phi]
@@ -97,8 +111,8 @@ class RequestReadings(Readings):
                 parts.append(np.broadcast_to(math.sqrt(model.requests) * psi, (len(phi), psi.shape[1])))
                 joint = (math.sqrt(model.joint) * phi)[:, :, None] * psi[:, None, :]
                 parts.append(joint.reshape(len(phi), -1))
-            self._made[kernel] = np.concatenate(parts, axis=1)
-        return self._made[kernel]
+            made[kernel] = np.concatenate(parts, axis=1)
+        return made[kernel]
 
     def one(self, kinds: Ints, arm: int) -> Floats:
         """The row of one pair under each of these priors, shape (n, R)."""
@@ -114,14 +128,21 @@ class RequestReadings(Readings):
         return np.asarray(rows[kinds])
 
     def export(self) -> dict[str, Any]:
-        """The average request."""
-        return {"averages": np.concatenate([*self.averages, np.zeros(0)]), "seen": self._seen}
+        """The average request, and what was seen since it was refreshed."""
+        averages, since = (np.concatenate([*parts, np.zeros(0)]) for parts in (self.averages, self._since))
+        return {"averages": averages, "since": since, "seen": self._seen, "waiting": self._waiting}
 
-    def load(self, averages: Floats, seen: float) -> None:
+    def load(self, state: states.Reader) -> None:
         """Inverse of `export`."""
         ends = np.cumsum(self._sizes)
-        self.averages = [averages[end - size : end].copy() for end, size in zip(ends, self._sizes, strict=True)]
-        self._seen = seen
+        for name in ("averages", "since"):
+            whole = state.array(name, np.float64, (int(ends[-1]),))
+            states.check(bool((np.abs(whole) <= LARGEST_BELIEF).all()), name)
+            parts = [whole[end - size : end].copy() for end, size in zip(ends, self._sizes, strict=True)]
+            setattr(self, "averages" if name == "averages" else "_since", parts)
+        self._seen = state.number("seen")
+        self._waiting = state.integer("waiting", high=REQUESTS_TO_REFRESH)
+        states.check(0.0 <= self._seen <= REQUESTS_AVERAGED, "seen")
 
 
 class _Lazy:
