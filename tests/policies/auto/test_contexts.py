@@ -131,6 +131,16 @@ def test_arms_come_and_go(played):
     assert fewer.arms.names == ("b", "c", "d")
 
 
+def test_arms_without_points_keep_what_is_known_when_others_come_and_go():
+    policy = db.AutoBandit(db.ArmSet.separate(["a", "b", "c"]), contexts=CONTEXTS, seed=1)
+    play(policy, 0, 150)
+    request = {**context(0), "device": "mobile"}
+    wider = policy.with_arms(policy.arms.extended(names=["d"]))
+    assert wider.estimate(context=request)[:3] == pytest.approx(policy.estimate(context=request), abs=0.03)
+    fewer = policy.with_arms(policy.arms.without(["c"]))
+    assert fewer.estimate(context=request) == pytest.approx(policy.estimate(context=request)[:2], abs=0.03)
+
+
 @pytest.mark.parametrize("settings", [{}, {"patience": 10, "missing": 0.0}, {"pending_limit": 12}, {"order": "asked"}])
 def test_contexts_of_closed_decisions_are_dropped(settings):
     policy = bandit(**settings)

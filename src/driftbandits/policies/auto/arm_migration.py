@@ -211,10 +211,10 @@ def _in_old_features(old: Priors, kind: int, change: ArmsChange, rank: int) -> t
     features = old.features(kind)
     if old.pairs:
         return features, _rows_of_pairs(old.pairs[kind], change, rank)
-    return features, _rows_of(features, old.length_scales[kind], change, rank)
+    return features, rows_in_old_features(features, old.length_scales[kind], change, rank)
 
 
-def _rows_of(features: Floats, scale: float | None, change: ArmsChange, rank: int) -> Floats:
+def rows_in_old_features(features: Floats, scale: float | None, change: ArmsChange, rank: int) -> Floats:
     """G under the kernel with this length scale, in whose features the old arms are `features`."""
     if scale is None:
         whole = old_features(change)
@@ -224,14 +224,14 @@ def _rows_of(features: Floats, scale: float | None, change: ArmsChange, rank: in
     if scale and len(change.added):
         gauge = change.new.gauge
         points = gauge.standardised(change.new.points)[change.added]
-        rows[change.added] = feature_map(gauge.standardised(change.old.points), scale, rank)(points)
+        rows[change.added] = feature_map(gauge.standardised(change.old.points), scale, rank)(points)[:, : rows.shape[1]]
     return rows
 
 
 def _rows_of_pairs(pair: PairKernel, change: ArmsChange, rank: int) -> Floats:
     """G of options in segments, where only options come or go: those of the options times those of the segments."""
     options = _options(change)
-    rows = pair_features(_rows_of(pair.options, pair.length_scale, options, rank), pair.segments)
+    rows = pair_features(rows_in_old_features(pair.options, pair.length_scale, options, rank), pair.segments)
     return rows @ _turn(pair_features(pair.options, pair.segments), pair.features)
 
 
@@ -259,7 +259,7 @@ def _rest(old: Priors, kind: int, rows: Floats, change: ArmsChange, rank: int) -
     if not old.pairs:
         return _rest_of(old.length_scales[kind], rows, change)
     pair, options = old.pairs[kind], _options(change)
-    rows = _rows_of(pair.options, pair.length_scale, options, rank)
+    rows = rows_in_old_features(pair.options, pair.length_scale, options, rank)
     rest = _rest_of(pair.length_scale, rows, options)
     return np.asarray(np.kron(pair.segments @ pair.segments.T, rest), dtype=np.float64)
 

@@ -43,6 +43,7 @@ from driftbandits.policies.auto.mixture import LARGEST_SQUARE, Mixture
 from driftbandits.policies.auto.policy import SAMPLES_PER_HYPOTHESIS, AutoBandit
 from driftbandits.policies.auto.probing import Probing, Trial, plays_of_a_trial
 from driftbandits.policies.auto.relevance import Smoothness, choose, lacks_a_part
+from driftbandits.policies.auto.request_migration import migrate_request_hypotheses
 from driftbandits.policies.auto.request_priors import RequestPriors, RequestReadings
 from driftbandits.policies.auto.samples import ManySamples
 from driftbandits.policies.auto.successes import News, TwoValued
@@ -252,11 +253,15 @@ class ContextualAutoBandit(AutoBandit):
     def _mean_law(self, mask: Bools | None) -> Floats:
         """The mean of the laws of some of the latest requests."""
         some = self._latest[: self._latest_size][-REQUESTS_SHOWN:]
+        if not len(some):
+            self._rows.enter(None)
+            return self._compose(mask)
+        different, counts = np.unique(standardised(some, self._centre, self._spread), axis=0, return_counts=True)
         laws = []
-        for codes in some if len(some) else [None]:
-            self._rows.enter(None if codes is None else standardised(codes[None], self._centre, self._spread))
+        for request in different:
+            self._rows.enter(request[None])
             laws.append(self._compose(mask))
-        return np.asarray(np.mean(laws, axis=0))
+        return np.asarray(counts / counts.sum() @ np.array(laws)) if len(laws) > 1 else laws[0]
 
     def _stamp_within(self, mask: Bools | None) -> tuple[int, int]:
         self._read_entered()
@@ -466,8 +471,9 @@ class ContextualAutoBandit(AutoBandit):
         self._probing.load(states.Reader({**probing.export(), "kind": -1}), rounds=clock)
         told = self._remembered
         ids, arms, rewards = told.ids[some], told.arms[some], told.rewards[some]
-        apart = np.square(rewards - rewards.mean()) / max(float(rewards.var()), 1e-12)
-        self._mixture.tails.know(np.minimum(apart, LARGEST_SQUARE).tolist())
+        if len(rewards):
+            apart = np.square(rewards - rewards.mean()) / max(float(rewards.var()), 1e-12)
+            self._mixture.tails.know(np.minimum(apart, LARGEST_SQUARE).tolist())
         requests = standardised(told.codes[some], self._centre, self._spread)
         first = int(ids[0]) if len(ids) else now
         self._beliefs.expect_noise(noise, 16.0)
@@ -558,24 +564,33 @@ class ContextualAutoBandit(AutoBandit):
     # --- state --------------------------------------------------------------------------------------------------
 
     def _carry(self, old: Self, change: ArmsChange) -> None:
-        """Learn the rewards remembered anew, those of arms that are gone left out."""
-        for name in ("_centre", "_spread", "_anchors", "_models", "_latest_size", "_told", "_changed"):
+        for name in ("_centre", "_spread", "_anchors", "_models", "_latest_size", "_told", "_changed", "_next_choice"):
             setattr(self, name, getattr(old, name))
-        self._open = old._open.copy()
-        self._latest = old._latest.copy()
-        self._next_choice = old._next_choice
+        self._open, self._latest = old._open.copy(), old._latest.copy()
         self._remembered = old._remembered.renumbered(change.target)
         self._build()
-        self._clock = old._clock
+        self._clock, self._since_tidy, self._renewal_due = old._clock, old._since_tidy, old._renewal_due
         report = old._change_report
-        self._change_report.regime, self._change_report.began = report.regime, report.began
-        self._change_report.epoch = report.epoch
-        self._probing.seen = change.carry(old._probing.seen, float(old._clock))
         noise = float(old._mixture.weights() @ old._beliefs.scatter)
-        self._learn_all_anew(noise, self._remembered.since(report.began))
+        moved = migrate_request_hypotheses(old._beliefs, old._mixture, old._priors, self._priors, change)
+        if moved is None:
+            self._change_report.regime, self._change_report.began = report.regime, report.began
+            self._change_report.epoch = report.epoch
+            self._learn_all_anew(noise, self._remembered.since(report.began))
+        else:
+            self._beliefs.load(states.Reader(moved.beliefs), rounds=self.rounds)
+            self._mixture.load(states.Reader(moved.mixture), rounds=self.rounds)
+            self._samples.draw_as(old._samples, moved.places)
+            if (moved.places < 0).any():  # hypotheses that were sampled may be gone
+                self._samples.choose(self._mixture.weights(), anew=False)
+        self._probing.seen = change.carry(old._probing.seen, float(old._clock))
         self._trial.load(states.Reader({"left": change.carry(old._trial.left, 0)}))
         self._trial.begin(change.added, plays_of_a_trial(noise))
+        self._doubts = old._doubts.renumbered(change.source)
         self._refresh()
+        kept = {name: change.carry(report.export()[name], 0.0) for name in ("before", "latest")}
+        now = {name: np.where(change.source >= 0, values, self._expected()) for name, values in kept.items()}
+        self._change_report.load(states.Reader({**report.export(), **now}), rounds=self.rounds)
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "contexts": self.contexts.to_dict()}

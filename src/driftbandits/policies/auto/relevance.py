@@ -98,7 +98,7 @@ class RequestFeatures:
         gram = np.exp(-0.5 * _squared(points, points))
         gram -= gram.mean(axis=0) + gram.mean(axis=1)[:, None] - gram.mean()
         variance = float(gram.diagonal().mean())
-        self.size = 0
+        self.size, self.scale = 0, 1.0
         if variance < 1e-12:
             return
         order, _ = small_pivoted(gram / variance, _LEFT_OUT, tilted=True)
@@ -111,7 +111,7 @@ class RequestFeatures:
         self._factor = np.linalg.cholesky(plain)
         whole = self._plain(points)
         self._middle = whole.mean(axis=0)
-        self._size = math.sqrt(max(float(np.square(whole - self._middle).sum(axis=1).mean()), 1e-12))
+        self.scale = math.sqrt(max(float(np.square(whole - self._middle).sum(axis=1).mean()), 1e-12))
 
     def _plain(self, points: Floats) -> Floats:
         columns = np.exp(-0.5 * _squared(self._anchors, points))
@@ -121,7 +121,7 @@ class RequestFeatures:
         """Features of standardised codes, (n, width) to (n, r)."""
         if not self.size:
             return np.zeros((len(requests), 0))
-        return np.asarray((self._plain(requests[:, self._used] / self._scales) - self._middle) / self._size)
+        return np.asarray((self._plain(requests[:, self._used] / self._scales) - self._middle) / self.scale)
 
 
 def _squared(rows: Floats, others: Floats) -> Floats:
@@ -259,7 +259,7 @@ def choose(
                     value, candidate = search.fit(_with(best, part, scale), ("joint", "requests"))
                     if value > evidence + 1e-9:
                         evidence, best = value, candidate
-    if now is not None and _fits(search, now) > evidence - LEAST_GAIN:
+    if now is not None and now.chosen == best.chosen and _fits(search, now) > evidence - LEAST_GAIN:
         return now
     return best
 

@@ -143,6 +143,7 @@ class RequestReadings(Readings):
         self._seen = state.number("seen")
         self._waiting = state.integer("waiting", high=REQUESTS_TO_REFRESH)
         states.check(0.0 <= self._seen <= REQUESTS_AVERAGED, "seen")
+        self._average_rows.clear()
 
 
 class _Lazy:
@@ -170,8 +171,10 @@ class RequestPriors(Priors):
         self, arms: ArmSet, models: Sequence[Smoothness], anchors: Floats, places: Ints, *, auto: bool, rank: int
     ) -> None:
         options = _arm_features(arms, auto=auto, rank=rank)
+        self.arm_rank = _most_features(rank)
         features, chosen, requests, scales = [], [], [], []
-        for model in models:
+        self.names: list[tuple[int, float | None]] = []  # of every prior, the number of its model and its length scale
+        for number, model in enumerate(models):
             for scale, phi in options if model.chosen else options[-1:]:
                 room = (rank - 1 - phi.shape[1]) // (1 + phi.shape[1])
                 made = RequestFeatures(anchors, np.array(model.scales)[places], room if model.chosen else 0)
@@ -179,8 +182,9 @@ class RequestPriors(Priors):
                 requests.append(made)
                 chosen.append(model)
                 scales.append(scale)
+                self.names.append((number, scale))
         self.pairs = ()
-        self.of_requests = chosen
+        self.of_requests, self.requests = chosen, requests
         self.length_scales = tuple(scales)
         self._features = features
         self._directions, self._crowds, self._regions, self._alike = {}, {}, {}, {}
@@ -197,8 +201,8 @@ class RequestPriors(Priors):
 
 def _arm_features(arms: ArmSet, *, auto: bool, rank: int) -> list[tuple[float | None, Floats]]:
     """Length scales of arms with their features, independent ones last; as many features as leave room for requests."""
-    most = (rank - 1 - LEAST_REQUEST_FEATURES) // (1 + LEAST_REQUEST_FEATURES)
-    tried = candidates(arms, max(most, 1)) if auto else [(None, arms.features)]
+    most = _most_features(rank)
+    tried = candidates(arms, most) if auto else [(None, arms.features)]
     kept = []
     for scale, phi in tried:
         enough = phi[:, : _enough(phi)]
@@ -213,6 +217,11 @@ def _arm_features(arms: ArmSet, *, auto: bool, rank: int) -> list[tuple[float | 
             f"points so that similar ones can share what is learned, take fewer arms, or a larger rank"
         )
     return found
+
+
+def _most_features(rank: int) -> int:
+    """Of arms, so that there is room for a few of requests."""
+    return max((rank - 1 - LEAST_REQUEST_FEATURES) // (1 + LEAST_REQUEST_FEATURES), 1)
 
 
 def _enough(phi: Floats) -> int:
