@@ -37,7 +37,7 @@ from driftbandits.experiments.results import Results
 from driftbandits.experiments.specs import Experiment, PolicySpec, policy_class
 from driftbandits.policies.opkb.opnn import PAPER_WIDTH
 from driftbandits.version import __version__
-from reproduction import logs
+from reproduction import contexts, logs
 from reproduction.catalogue import ADA_OPKB, ADA_OPKB_PUBLISHED, AUTOBANDIT, OPNN0_PUBLISHED, SW_GPUCB_PUBLISHED
 from reproduction.claims import Claim, ClaimVerdict, judge_at_most
 from reproduction.growth import GROWTH_SEEDS, STEADY_SWEEPS, SWEEPS, growth_claims
@@ -363,6 +363,19 @@ def measure_series() -> Measurement:
     return new_measurement("series", numbers, seeds=tuple(range(OFFSETS)), policies=sorted(policies))
 
 
+def measure_contexts() -> Measurement:
+    """AutoBandit with contexts beside its rivals, alarms, and useless columns."""
+    found = contexts.compared()
+    numbers = {key_of(key): value for key, value in found.numbers.items()}
+    return new_measurement(
+        "contexts",
+        {**numbers, **contexts.alarm_numbers(), **contexts.useless_numbers()},
+        seeds=range(contexts.FIRST, contexts.FIRST + contexts.MIX_RUNS),
+        policies=[contexts.OURS, *contexts.RIVALS],
+        tables={"regret": contexts.table(found, markdown_table)},
+    )
+
+
 def _drawn_phase(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return {**settings, "phase": [[0, float(np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi))]]}
 
@@ -399,6 +412,7 @@ def _intervals(name: str, changes: int) -> Measurement:
 def _of_benchmark(name: str, policies: Sequence[str] = ()) -> Measurement:
     """What a benchmark has in tables; it is only imported here, as some need packages that nothing else does."""
     seeds, tables = importlib.import_module(f"benchmarks.{name}").measured()
+    name = {"contexts": "context-peers"}.get(name, name)
     return new_measurement(name, {}, seeds=seeds, policies=policies, tables=tables)
 
 
@@ -421,6 +435,8 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
     ),
     "detectors": lambda: _of_benchmark("detectors"),
     "estimators": lambda: _of_benchmark("estimators", ("Exp3S", "Uniform")),
+    "contexts": measure_contexts,
+    "context-peers": lambda: _of_benchmark("contexts", (contexts.OURS,)),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,

@@ -3,7 +3,7 @@
 The hypotheses about change, their weights, samples, probes and records are those of `AutoBandit` with very many arms:
 Gaussians over coordinates in which rewards are linear (`request_priors`). What differs:
 
-- Which columns matter, and how smoothly, is chosen from the rewards told (`relevance`), after 64 of them and whenever
+- Which columns matter, and how smoothly, is chosen from the rewards told (`relevance`), after 40 of them and whenever
   they have doubled, and again after a recorded change. Then everything is learned anew from the latest rewards.
 - The law is that of the samples at the request. Probes go by mean rewards over the latest requests.
 - A recorded change names the part of the requests for which rewards moved (`change_part`).
@@ -53,7 +53,7 @@ from driftbandits.policies.open_contexts import OpenContexts
 from driftbandits.types import Bools, Floats, Ints
 
 CONTEXT_RANK = 200
-FIRST_CHOICE = 64  # rewards, after which the columns that matter are first chosen
+FIRST_CHOICE = 40  # rewards, after which the columns that matter are first chosen
 MOST_REMEMBERED = 4096  # rewards
 REQUESTS_SHOWN = 16  # of the latest, over which laws without a context are averaged
 REQUESTS_KEPT = 256
