@@ -71,13 +71,16 @@ def ours(arms: int, width: int, seed: int) -> Player:
         last[:] = [policy.ask(context=request)]
         return last[0].arm
 
-    return ask, lambda arm, request, reward: policy.tell(last[0], reward)
+    def tell(_arm: int, _request: Floats, reward: float) -> None:
+        policy.tell(last[0], reward)
+
+    return ask, tell
 
 
 def peer(decay: float) -> Callable[[int, int, int], Player]:
     """A contextual agent of bayesianbandits: Thompson sampling, one normal regression per arm."""
 
-    def make(arms: int, width: int, seed: int) -> Player:
+    def make(arms: int, _width: int, seed: int) -> Player:
         import bayesianbandits as bb
 
         learners = [bb.Arm(k, learner=bb.NormalInverseGammaRegressor()) for k in range(arms)]
@@ -96,7 +99,7 @@ def peer(decay: float) -> Callable[[int, int, int], Player]:
     return make
 
 
-def vowpal(arms: int, width: int, seed: int) -> Player:
+def vowpal(arms: int, _width: int, seed: int) -> Player:
     """Vowpal Wabbit's contextual bandit with its default exploration and learning rate."""
     import vowpalwabbit
 

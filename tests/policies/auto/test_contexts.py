@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import driftbandits as db
+from driftbandits.arms.contexts import standardised
 from driftbandits.policies.auto.contextual import Remembered
 from driftbandits.policies.auto.relevance import RequestFeatures, Smoothness, _evidence, _sums, choose
 
@@ -250,18 +251,16 @@ def test_what_is_remembered_is_bounded():
 def test_learning_anew_from_what_is_remembered_is_learning_one_by_one():
     """Without births and drift, the chunks of `_learn_chunk` must give the posterior of a plain regression."""
     policy = bandit()
-    play(policy, 0, 64)  # chosen after 64 rewards, and learned anew from them in two chunks
+    play(policy, 0, 40)  # chosen after 40 rewards, and learned anew from them in two chunks
     beliefs = policy._beliefs
     old = np.flatnonzero((beliefs.rate[: beliefs.count] == 0) & (beliefs.birth[: beliefs.count] == 0))
     told = policy._remembered
     for row in old.tolist():
         readings, kind = beliefs.priors.rows, int(beliefs.kind[row])
-        from driftbandits.arms.contexts import standardised
-
-        readings.enter(standardised(told.codes[:64], policy._centre, policy._spread), told.arms[:64])
+        readings.enter(standardised(told.codes[:40], policy._centre, policy._spread), told.arms[:40])
         rows = readings.of(kind)
         # the noise moves a little with every chunk: the mean is compared at its last value
         noise = beliefs.noise[row]
         precision = np.eye(rows.shape[1]) + rows.T @ rows / noise
-        mean = np.linalg.solve(precision, rows.T @ told.rewards[:64] / noise)
+        mean = np.linalg.solve(precision, rows.T @ told.rewards[:40] / noise)
         assert rows @ beliefs.mean[row] == pytest.approx(rows @ mean, abs=0.03)
