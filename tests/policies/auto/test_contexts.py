@@ -9,8 +9,8 @@ from scipy.stats import multivariate_normal
 
 import driftbandits as db
 from driftbandits.arms.contexts import standardised
-from driftbandits.policies.auto.contextual import Remembered
 from driftbandits.policies.auto.relevance import RequestFeatures, Smoothness, _evidence, _sums, choose
+from driftbandits.policies.auto.remembered import Remembered
 
 CONTEXTS = db.Contexts(hour=db.cyclic(24), device=["mobile", "desktop", "other"], basket=float)
 ARMS = db.ArmSet([[0.0], [1.0], [2.0]], names=["a", "b", "c"])

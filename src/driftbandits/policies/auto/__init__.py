@@ -11,4 +11,13 @@ batching       several rewards learned in one step
 change_report  when a change is reported
 arm_migration  posteriors for new arms
 explanation    `explain()`
+
+With contexts:
+
+contextual         the policy: what differs
+relevance          which columns matter, and how smoothly
+request_priors     priors of functions of arms and requests
+remembered         the latest rewards, to learn anew from
+change_part        for which requests rewards have changed
+request_migration  posteriors for new arms
 """

@@ -186,7 +186,7 @@ def explain(
     interval: Floats,
     doubtful: bool,
     ignores_kernel: bool,
-    columns: dict[str, float] | None = None,
+    columns: dict[str, float],
 ) -> Explanation:
     """The beliefs of `mixture`, in the user's units.
 
@@ -225,7 +225,7 @@ def explain(
         changes=changes,
         doubtful=doubtful,
         ignores_kernel=ignores_kernel,
-        columns=columns or {},
+        columns=columns,
         spells={"common": common, "own": float(weights[models >= OWN].sum())},
     )
 

@@ -346,6 +346,10 @@ class AutoBandit(Learning):
         """
         self._begin_once()
         self._probing.needed = self._rewards_needed()
+        return self._explained(self._estimate(), cut(self._interval()), {})
+
+    def _explained(self, estimate: Floats, interval: Floats, columns: dict[str, float]) -> Explanation:
+        """The beliefs, with these estimates and intervals, and how likely each column of the contexts matters."""
         return explain(
             self._mixture,
             self._change_report,
@@ -354,10 +358,11 @@ class AutoBandit(Learning):
             changes=self.changes_found,
             names=self.arms.names,
             scale=self._scale,
-            estimate=self._estimate(),
-            interval=cut(self._interval()),
+            estimate=estimate,
+            interval=interval,
             doubtful=self._doubts.doubtful,
             ignores_kernel=self.kernel == "auto" and self.arms.kernel is not None and not self.arms.guessed,
+            columns=columns,
         )
 
     # --- state --------------------------------------------------------------------------------------------------
