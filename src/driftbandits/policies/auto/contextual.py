@@ -470,9 +470,11 @@ class ContextualAutoBandit(AutoBandit):
         with self._entered(codes):
             estimate, interval = self._estimate(), cut(self._interval())
         kinds = self._mixture.kinds()
+        latest = self._latest[: self._latest_size]
         columns = {
             name: float(sum(kinds[kind] for kind, model in enumerate(self._priors.of_requests) if part in model.chosen))
-            for part, (name, _) in enumerate(self.contexts.parts)
+            * bool(np.any(np.ptp(latest[:, place], axis=0) > 0.0) if len(latest) else False)
+            for part, (name, place) in enumerate(self.contexts.parts)
         }
         return self._explained(estimate, interval, columns)
 

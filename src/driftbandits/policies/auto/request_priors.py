@@ -202,7 +202,10 @@ class RequestPriors(Priors):
 def _arm_features(arms: ArmSet, *, auto: bool, rank: int) -> list[tuple[float | None, Floats]]:
     """Length scales of arms with their features, independent ones last; as many features as leave room for requests."""
     most = _most_features(rank)
-    tried = candidates(arms, most) if auto else [(None, arms.features)]
+    try:
+        tried = candidates(arms, most) if auto else [(None, arms.features)]
+    except InputError:  # features of arms that have nothing in common cannot be cut: said below, with the cure
+        tried = []
     kept = []
     for scale, phi in tried:
         enough = phi[:, : _enough(phi)]
