@@ -134,6 +134,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "LinThompson": {**_SAMPLED},
     "WeightedGPThompson": {**_SAMPLED, "discount": 0.99, "variation": 1.0, "width": "one_matrix"},
     "DiscountedLinThompson": {**_SAMPLED, "discount": 0.99, "variation": 1.0, "width": "two_matrix"},
+    "DisjointLinUCB": {"discount": 0.997, "beta": 0.3, "ridge": 1.0},
+    "DisjointLinThompson": {"discount": 0.997, "beta": 0.3, "ridge": 1.0, "samples": 64},
     "TimeVaryingGPThompson": {
         "rate": 0.003,
         "ridge": 0.05,
