@@ -167,7 +167,7 @@ def test_states_with_unknown_arms_or_broken_records_are_refused():
     state = policy.state_dict()
     window = state["engine"]["window"]
     wrong = {**state, "engine": {**state["engine"], "window": {**window, "arms": window["arms"] + 90}}}
-    with pytest.raises(StateError, match="unknown arms"):
+    with pytest.raises(StateError, match="the arms of the window"):
         db.SlidingWindowGPUCB.restore(ARMS, wrong)
     change = db.Change(5, 0, 1, (0, 5), 0, 1.0, 0.5, (1,), (0.0,), (1.0,))
     records = [{f: getattr(change, f) for f in change.__slots__}]

@@ -16,7 +16,7 @@ from reproduction.paper import FIGURES, PAPER, rival_rows
 from reproduction.real_suite import REAL_SUITE
 from reproduction.tuning import CONSTANTS_STUDIES, comparison_searches, grid_searches, linear_searches
 
-DECIDED_BY_THE_EXPERIMENT = {"arms", *CommonSettings.__annotations__}
+DECIDED_BY_THE_EXPERIMENT = {"arms", "contexts", *CommonSettings.__annotations__}
 
 
 def left_open(name, settings, decided=frozenset()):
