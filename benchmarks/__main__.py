@@ -21,6 +21,7 @@ NAMES = (
     "autobandit",
     "many_arms",
     "calibrated",
+    "contexts",
     "detectors",
     "logs",
     "estimators",

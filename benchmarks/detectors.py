@@ -23,11 +23,12 @@ import numpy as np
 from benchmarks.detector_rivals import MATCHED, OWN, SETTINGS, Make, makers, quick_kswin
 from benchmarks.detector_streams import AFTER, KINDS, Kind
 from driftbandits._util.intervals import ConfidenceInterval, share_interval
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.types import Floats
 from reproduction.measured import key_of, markdown_table
 
 STREAMS, QUICK_STREAMS = 200, 20
-FIRST_SEED = 2_030_000
+FIRST_SEED = EVALUATION.first + 30_000
 LONG = 60_000  # numbers of the stream on which time and memory are measured
 FIGURE = Path("docs/figures/detectors.png")
 COLOURS = {OWN: "#EE3377", "ADWIN": "#0077BB", "Page-Hinkley": "#EE7733", "KSWIN": "#009988"}

@@ -19,6 +19,7 @@ import numpy as np
 import driftbandits as db
 from driftbandits._util.intervals import share_interval
 from driftbandits.environments import Environment
+from driftbandits.experiments.seeds import EVALUATION
 from driftbandits.logs import Log, estimators
 from driftbandits.logs.estimators import Estimator
 from driftbandits.logs.targets import shares_of
@@ -26,7 +27,7 @@ from driftbandits.types import Floats
 from reproduction.measured import markdown_table
 from reproduction.suite import SUITE_WORLDS, UNBOUNDED_WORLDS
 
-FIRST_SEED = 2_030_000  # of worlds, laws and logs; local means of 10 rows were chosen on seeds 2,000 to 2,039
+FIRST_SEED = EVALUATION.first + 30_000  # of logs; local means of 10 rows were chosen on seeds from 2,000
 LOGS, BESIDE, ROUNDS, ARMS = 400, 100, 1_000, 10
 SUITE_LOGS, SUITE_LAWS = 6, 10
 NAMES: tuple[Estimator, ...] = ("ips", "snips", "clipped", "dr", "direct")

@@ -23,6 +23,7 @@ from driftbandits._util.progress import progress_bar
 from driftbandits.arms.contexts import rows_of
 from driftbandits.environments import Environment, uniforms
 from driftbandits.environments.requests import PART_ABOVE
+from driftbandits.experiments.seeds import EVALUATION, TUNING
 from driftbandits.types import Floats
 
 KINDS = ("stationary", "switch", "drift", "part", "mix", "rhythm")
@@ -30,9 +31,7 @@ SIZES = ("columns-2", "columns-4", "columns-32", "arms-4", "arms-100", "clicks")
 WORLDS = tuple(f"requests/{name}" for name in (*KINDS, *SIZES))
 USELESS = "requests/useless"
 ROUNDS = 10_000
-FIRST_TUNING, TUNED_ON = 1_000_000, 2
-FIRST, SEEDS = 2_000_000, 10
-MIX_RUNS = 20
+TUNED_ON, PLAYED_ON, MIXED_ON = TUNING.take(2), EVALUATION.take(10), EVALUATION.take(20)
 RIVALS = ("DisjointLinUCB", "DisjointLinThompson")
 DISCOUNTS = (1.0, 0.9995, 0.999, 0.997)
 WIDTHS = (0.1, 0.3)
@@ -128,8 +127,7 @@ def tuned(worlds: Sequence[str] = WORLDS) -> dict[tuple[str, str], tuple[tuple[s
     """Discount and width of each rival in each world with the least regret on tuning seeds."""
     grid = [(("discount", d), ("beta", b)) for d, b in itertools.product(DISCOUNTS, WIDTHS)]
     keys = list(itertools.product(worlds, RIVALS, grid))
-    seeds = range(FIRST_TUNING, FIRST_TUNING + TUNED_ON)
-    runs = [Run(world, rival, settings, seed) for world, rival, settings in keys for seed in seeds]
+    runs = [Run(world, rival, settings, seed) for world, rival, settings in keys for seed in TUNED_ON]
     regrets = np.array([found["regret"] for found in all_played(runs, "tuning")]).reshape(len(keys), -1).mean(axis=1)
     best: dict[tuple[str, str], tuple[tuple[str, float], ...]] = {}
     least: dict[tuple[str, str], float] = {}
@@ -154,28 +152,27 @@ def compared() -> Found:
     """AutoBandit and its rivals on evaluation seeds."""
     settings = tuned()
     policies = (OURS, SEGMENTS, *RIVALS)
-    seeds = range(FIRST, FIRST + SEEDS)
     runs = [
         Run(world, policy, settings.get((world, policy), ()), seed)
         for world in WORLDS
         for policy in policies
-        for seed in seeds
+        for seed in PLAYED_ON
     ]
     regrets = np.array([found["regret"] for found in all_played(runs, "twelve worlds")])
-    regrets = regrets.reshape(len(WORLDS), len(policies), SEEDS)
+    regrets = regrets.reshape(len(WORLDS), len(policies), -1)
     means = regrets.mean(axis=2)
     numbers: dict[str, float] = {}
     for place, rival in enumerate(policies[1:], start=1):
         ratios = np.log(means[:, 0] / means[:, place])
         numbers[f"over.{rival}"] = float(np.exp(ratios.mean()))
     numbers["worst-over-best"] = float((means[:, 0] / means[:, 1:].min(axis=1)).max())
-    return Found(WORLDS, policies, means, regrets.std(axis=2, ddof=1) / math.sqrt(SEEDS), numbers)
+    return Found(WORLDS, policies, means, regrets.std(axis=2, ddof=1) / math.sqrt(len(PLAYED_ON)), numbers)
 
 
 def alarm_numbers() -> dict[str, float]:
     """Alarms where the mix moves alone; changes of a part: how many are recorded in time, and named by their column."""
-    mix = [Run("requests/mix", OURS, (), seed) for seed in range(FIRST, FIRST + MIX_RUNS)]
-    part = [Run("requests/part", OURS, (), seed) for seed in range(FIRST, FIRST + SEEDS)]
+    mix = [Run("requests/mix", OURS, (), seed) for seed in MIXED_ON]
+    part = [Run("requests/part", OURS, (), seed) for seed in PLAYED_ON]
     moved = all_played(mix, "a moving mix")
     found = all_played(part, "a change of a part")
     in_time = named = 0
@@ -188,9 +185,9 @@ def alarm_numbers() -> dict[str, float]:
         in_time += bool(right)
         named += bool(right) and "column 0 =" in right[0][2]
     return {
-        "mix.runs": MIX_RUNS,
+        "mix.runs": len(MIXED_ON),
         "mix.alarms": sum(len(result["changes"]) for result in moved),
-        "part.runs": SEEDS,
+        "part.runs": len(PLAYED_ON),
         "part.recorded": in_time,
         "part.named": named,
     }
@@ -198,9 +195,8 @@ def alarm_numbers() -> dict[str, float]:
 
 def useless_numbers() -> dict[str, float]:
     """What eight useless columns cost."""
-    seeds = range(FIRST, FIRST + SEEDS)
-    runs = [Run(USELESS, policy, (), seed) for policy in (OURS, BLIND) for seed in seeds]
-    regrets = np.array([found["regret"] for found in all_played(runs, "useless columns")]).reshape(2, SEEDS)
+    runs = [Run(USELESS, policy, (), seed) for policy in (OURS, BLIND) for seed in PLAYED_ON]
+    regrets = np.array([found["regret"] for found in all_played(runs, "useless columns")]).reshape(2, -1)
     with_, without = regrets.mean(axis=1)
     return {"useless.with": float(with_), "useless.without": float(without), "useless.ratio": float(with_ / without)}
 

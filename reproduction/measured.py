@@ -370,7 +370,7 @@ def measure_contexts() -> Measurement:
     return new_measurement(
         "contexts",
         {**numbers, **contexts.alarm_numbers(), **contexts.useless_numbers()},
-        seeds=range(contexts.FIRST, contexts.FIRST + contexts.MIX_RUNS),
+        seeds=contexts.MIXED_ON,
         policies=[contexts.OURS, *contexts.RIVALS],
         tables={"regret": contexts.table(found, markdown_table)},
     )

@@ -31,6 +31,7 @@ class Recent(db.EpsilonGreedy):
 
     def __init__(self, arms, *, memory=200, **common):
         super().__init__(arms, discount=1.0 - 1.0 / memory, **common)
+        self.memory = memory  # settings are saved from attributes of the same names
 
 
 def tides(seed, horizon=1200):

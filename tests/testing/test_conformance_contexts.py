@@ -24,8 +24,14 @@ class SameRequest:
             return super().ask(allowed=allowed, context=REQUEST)
         return super().ask(allowed=allowed, contexts=[REQUEST] * size) if valid(size) else super().ask(size)
 
-    def impose(self, arms, probabilities, allowed=None):
-        return super().impose(arms, probabilities, allowed, contexts=[REQUEST] * np.size(arms))
+    def impose(self, arms, probabilities, allowed=None, *, contexts=None):
+        return super().impose(
+            arms, probabilities, allowed, contexts=[REQUEST] * np.size(arms) if contexts is None else contexts
+        )
+
+    def learn(self, log):
+        columns = {f"context.{name}": [value] * len(log["arm"]) for name, value in REQUEST.items()}
+        super().learn({**log, **columns})
 
     def law(self, allowed=None):
         return super().law(allowed, context=REQUEST)

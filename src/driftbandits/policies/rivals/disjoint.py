@@ -177,8 +177,8 @@ class DisjointLinUCB(DisjointRegressions, OptimisticPolicy):
     bound is played. Codes of columns without a range are taken as they come: scale them before. Without contexts, it is
     a confidence bound on each arm's mean.
 
-    Its defaults are not enough where rewards change: it forgets at the pace of `discount` alone, which must be tuned.
-    Nothing is shared between arms.
+    Its defaults are not enough where rewards change: tell it a `discount`, at whose pace it forgets. Nothing is shared
+    between arms.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class DisjointLinThompson(DisjointRegressions, PosteriorSampling):
 
     As `DisjointLinUCB`, but an arm is played as often as it is best in samples from the posteriors.
 
-    Its defaults are not enough where rewards change: it forgets at the pace of `discount` alone, which must be tuned.
+    Its defaults are not enough where rewards change: tell it a `discount`, at whose pace it forgets.
 
     Parameters
     ----------
