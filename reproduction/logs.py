@@ -41,6 +41,11 @@ PLAYERS = tuple(player.policy for player in players_of(1).values())
 WITHIN = 0.03  # of what the best choice earns
 
 
+def seeds_from_first(count: int) -> tuple[int, ...]:
+    """So many seeds of logs, from FIRST on."""
+    return tuple(FIRST + number for number in range(count))
+
+
 def changing(kind: str, number: int, seed: int) -> tuple[Log, list[int]]:
     """A log of a fixed law in a world with some changes, and their rows; half of the arms move at each."""
     rng = np.random.default_rng([seed, number])

@@ -402,7 +402,7 @@ def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
 
 
 def _of_logs(name: str, measure: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str]) -> Measurement:
-    return new_measurement(name, measure(), seeds=range(logs.FIRST, logs.FIRST + seeds), policies=policies)
+    return new_measurement(name, measure(), seeds=logs.seeds_from_first(seeds), policies=policies)
 
 
 def _intervals(name: str, changes: int) -> Measurement:
@@ -412,7 +412,6 @@ def _intervals(name: str, changes: int) -> Measurement:
 def _of_benchmark(name: str, policies: Sequence[str] = ()) -> Measurement:
     """What a benchmark has in tables; it is only imported here, as some need packages that nothing else does."""
     seeds, tables = importlib.import_module(f"benchmarks.{name}").measured()
-    name = {"contexts": "context-peers"}.get(name, name)
     return new_measurement(name, {}, seeds=seeds, policies=policies, tables=tables)
 
 
@@ -436,7 +435,6 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
     "detectors": lambda: _of_benchmark("detectors"),
     "estimators": lambda: _of_benchmark("estimators", ("Exp3S", "Uniform")),
     "contexts": measure_contexts,
-    "context-peers": lambda: _of_benchmark("contexts", (contexts.OURS,)),
     "spread": measure_spread,
     "paper": measure_paper,
     "phases": measure_phases,
