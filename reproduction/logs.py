@@ -41,9 +41,9 @@ PLAYERS = tuple(player.policy for player in players_of(1).values())
 WITHIN = 0.03  # of what the best choice earns
 
 
-def seeds_from_first(count: int) -> tuple[int, ...]:
-    """So many seeds of logs, from FIRST on."""
-    return tuple(FIRST + number for number in range(count))
+def seeds_of_logs(count: int, *, first: int = FIRST) -> tuple[int, ...]:
+    """So many seeds of logs."""
+    return tuple(first + number for number in range(count))
 
 
 def changing(kind: str, number: int, seed: int) -> tuple[Log, list[int]]:

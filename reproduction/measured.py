@@ -402,7 +402,7 @@ def numbers_of(claims: Sequence[Claim]) -> dict[str, float]:
 
 
 def _of_logs(name: str, measure: Callable[[], dict[str, float]], seeds: int, policies: Sequence[str]) -> Measurement:
-    return new_measurement(name, measure(), seeds=logs.seeds_from_first(seeds), policies=policies)
+    return new_measurement(name, measure(), seeds=logs.seeds_of_logs(seeds), policies=policies)
 
 
 def _intervals(name: str, changes: int) -> Measurement:
@@ -427,9 +427,7 @@ MEASURES: Mapping[str, Callable[[], Measurement]] = {
     "log-contexts": lambda: new_measurement(
         "log-contexts",
         logs.context_numbers(),
-        seeds=range(
-            logs.FIRST_WITH_CONTEXTS, logs.FIRST_WITH_CONTEXTS + len(logs.CONTEXT_WORLDS) * logs.LOGS_WITH_CONTEXTS
-        ),
+        seeds=logs.seeds_of_logs(len(logs.CONTEXT_WORLDS) * logs.LOGS_WITH_CONTEXTS, first=logs.FIRST_WITH_CONTEXTS),
         policies=("AutoBandit", "DisjointLinThompson"),
     ),
     "detectors": lambda: _of_benchmark("detectors"),
