@@ -17,6 +17,7 @@ Codes of numbers without a range are the numbers themselves: policies scale them
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -39,28 +40,28 @@ _HALF_WIDTH = math.sqrt(3.0)
 _ROOT_2 = math.sqrt(2.0)
 
 
-class Column:
+class Column(ABC):
     """One column; the classes below say what its values are. `width` is the number of its codes."""
 
     width: int = 1
     has_scale: bool = True  # whether the codes have a scale by themselves
     expected: str  # what a value must be, for messages
 
+    @abstractmethod
     def codes(self, value: Any) -> Sequence[float]:
         """Codes of a value; ValueError or TypeError if it is no value of the column."""
-        raise NotImplementedError
 
+    @abstractmethod
     def spec(self) -> Any:
         """What it is made from, as JSON values."""
-        raise NotImplementedError
 
     def parts(self) -> list[tuple[str, slice]]:
         """Codes that matter together, with what follows the name of the column."""
         return [("", slice(0, self.width))]
 
+    @abstractmethod
     def tell(self, low: Floats, high: Floats) -> str:
         """The values between two vectors of codes, in words; see `Contexts.tell`."""
-        raise NotImplementedError
 
 
 def _as_number(value: Any) -> float:
