@@ -104,7 +104,7 @@ calibrated: .venv-reproduce/ready
 bench: .venv/ready
 	$(BIN)/python -m benchmarks
 
-# What is promised when things go wrong, tried many times over: half an hour or so. QUICK=1: a few minutes.
+# What is promised when things go wrong, tried many times over: 10 to 20 minutes. QUICK=1: a few minutes.
 attack: .venv/ready
 	$(BIN)/python -m attacks $(if $(QUICK),--quick)
 

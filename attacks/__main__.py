@@ -1,6 +1,6 @@
 """All attacks: `make attack`, or `python -m attacks [--quick] [--only name] [--seed n]`.
 
-Half an hour or so on two cores, a few minutes with --quick. Each promise of the library about what happens
+Ten to twenty minutes on two idle cores, a few with --quick. Each promise of the library about what happens
 when things go wrong is tried many times; a table says what happened, and the exit code is 1 if a promise was broken.
 """
 
